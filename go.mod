@@ -1,0 +1,3 @@
+module mcpkit/mcp
+
+go 1.24
