@@ -29,10 +29,19 @@ package mcp
 import (
 	"bytes"
 	"cmp"
+	"encoding"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
+	"unicode"
 )
 
 // This file is the vocabulary: the revisions, the methods, every params and
@@ -237,7 +246,7 @@ func (m Meta) Get(key string, v any) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	return true, decodeAny(raw, v)
+	return true, decodeAny(raw, v, key)
 }
 
 // Set stores v under key, encoded as JSON; m must not be nil. It panics if v
@@ -980,8 +989,587 @@ type URLElicitationRequiredData struct {
 
 // kept is what the exported fields of a decoded value cannot say.
 type kept struct {
-	falses uint8 // optional booleans that were given as false, by position
+	falses uint8 // optional booleans that came as false, by field.bit
 	list   bool  // content came as an array
+}
+
+func (k *kept) keep() *kept { return k }
+
+// A keeper embeds kept.
+type keeper interface{ keep() *kept }
+
+// A variant is a type whose members depend on its kind, as the kind tags say.
+type variant interface{ variant() string }
+
+func (c *Content) variant() string           { return c.Type }
+func (r *CompleteReference) variant() string { return r.Type }
+
+func (r *ResourceContents) variant() string {
+	if r.Blob != nil {
+		return "blob"
+	}
+	return "text"
+}
+
+func (p *ElicitParams) variant() string {
+	switch {
+	case p.Mode != "":
+		return p.Mode
+	case p.URL != "":
+		return "url"
+	}
+	return "form"
+}
+
+// contentSince says which kinds of content there are, and since when.
+var contentSince = map[string]*revision{
+	"text":          rev20241105,
+	"image":         rev20241105,
+	"resource":      rev20241105,
+	"audio":         rev20250326,
+	"resource_link": rev20250618,
+	"tool_use":      rev20251125,
+	"tool_result":   rev20251125,
+}
+
+// standIn returns the text that is sent in place of a block to a peer whose
+// revision does not have its kind.
+func (c *Content) standIn() Content {
+	if c.Type == "resource_link" {
+		return Text(c.Name + ": " + c.URI)
+	}
+	return Text("[" + strings.TrimSpace(c.Type+" "+c.MIMEType+c.Name) + "]")
+}
+
+// MarshalJSON encodes the block as the newest revision has it.
+func (c Content) MarshalJSON() ([]byte, error) { return encodeAt(nil, &c, revLatest) }
+
+// UnmarshalJSON decodes a block of any revision.
+func (c *Content) UnmarshalJSON(data []byte) error { return unmarshalOwn(data, c, "content") }
+
+// MarshalJSON encodes the contents as the newest revision has them.
+func (r ResourceContents) MarshalJSON() ([]byte, error) { return encodeAt(nil, &r, revLatest) }
+
+// UnmarshalJSON decodes contents of any revision.
+func (r *ResourceContents) UnmarshalJSON(data []byte) error {
+	return unmarshalOwn(data, r, "resource contents")
+}
+
+// MarshalJSON encodes the message as the newest revision has it.
+func (m SamplingMessage) MarshalJSON() ([]byte, error) { return encodeAt(nil, &m, revLatest) }
+
+// UnmarshalJSON decodes a message of any revision.
+func (m *SamplingMessage) UnmarshalJSON(data []byte) error { return unmarshalOwn(data, m, "message") }
+
+// MarshalJSON encodes the result as the newest revision has it.
+func (r CreateMessageResult) MarshalJSON() ([]byte, error) { return encodeAt(nil, &r, revLatest) }
+
+// UnmarshalJSON decodes a result of any revision.
+func (r *CreateMessageResult) UnmarshalJSON(data []byte) error {
+	return unmarshalOwn(data, r, "result")
+}
+
+func unmarshalOwn(data []byte, v any, root string) error {
+	d := decoder{scanner: scanner{data: bytes.Clone(data)}, rev: revLatest}
+	return d.decode(v, root)
+}
+
+// A plan is what the codec knows of a Go type: compiled once from the type and
+// its struct tags, used for every value.
+type plan struct {
+	typ  reflect.Type
+	kind planKind
+	// argKind is kind as encoding/json has it, which knows this package's types
+	// by their methods only.
+	argKind planKind
+	own     bool  // a struct of this package
+	elem    *plan // of a pointer, slice, array or map
+
+	// of a struct
+	fields   []field
+	byName   map[string]int
+	members  map[string][]member // by kind; of a type without kinds, under ""
+	variants bool                // implements variant
+	byType   bool                // and what says the kind is its member "type"
+	keeps    bool                // embeds kept
+
+	resultType, meta, ttl, scope int // positions in fields, or -1
+}
+
+type planKind uint8
+
+const (
+	planUnsupported planKind = iota // not JSON: channels, functions, complex numbers
+	planBool
+	planInt
+	planUint
+	planFloat
+	planString
+	planNumber // json.Number
+	planSlice
+	planArray
+	planMap
+	planRawMap // map[string]json.RawMessage
+	planPointer
+	planStruct
+	planAny  // an interface without methods
+	planRaw  // json.RawMessage
+	planID   // ID
+	planJSON // has UnmarshalJSON
+	planText // has UnmarshalText
+)
+
+// A field is a struct field that is a JSON member.
+type field struct {
+	name, key string // key is the name in quotes and a colon
+	index     []int
+	typ       reflect.Type
+	plan      *plan
+	tagged    bool // named by its tag
+	omitEmpty bool
+	omitZero  bool
+	quoted    bool // ",string"
+
+	// of a type of this package
+	span      span
+	kinds     []kindUse // nil is all
+	shape     string    // "object" or "schema", in the revisions of shapeSpan
+	shapeSpan span
+	oneOrMore bool
+	empty     string
+	bit       uint8 // of an optional boolean, in kept.falses
+}
+
+type kindUse struct {
+	kind     string
+	required bool
+}
+
+// A member is a field as one kind has it.
+type member struct {
+	*field
+	at       int // position in plan.fields
+	required bool
+}
+
+func (f *field) ofKind(kind string) (has, required bool) {
+	if f.kinds == nil {
+		return true, !f.omitEmpty && !f.omitZero
+	}
+	for _, k := range f.kinds {
+		if k.kind == kind {
+			return true, k.required
+		}
+	}
+	return false, false
+}
+
+// in returns the field's value in a struct. With alloc, nil pointers on the
+// way to it are filled; otherwise the result may be the zero Value.
+func (f *field) in(v reflect.Value, alloc bool) (reflect.Value, error) {
+	for i, x := range f.index {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				if !alloc {
+					return reflect.Value{}, nil
+				}
+				if !v.CanSet() {
+					return v, fmt.Errorf("is in an embedded pointer to the unexported type %s", v.Type().Elem())
+				}
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		v = v.Field(x)
+	}
+	return v, nil
+}
+
+// scopeOf returns the cacheScope in a struct that has one.
+func (p *plan) scopeOf(v reflect.Value) string {
+	fv, _ := p.fields[p.scope].in(v, false)
+	return fv.String()
+}
+
+// membersOf returns the members that a value of the given kind has.
+func (p *plan) membersOf(kind string) []member {
+	if m, ok := p.members[kind]; ok {
+		return m
+	}
+	return p.members[""]
+}
+
+var (
+	typeRaw       = reflect.TypeFor[json.RawMessage]()
+	typeRawMap    = reflect.TypeFor[map[string]json.RawMessage]()
+	typeRawMapPtr = reflect.TypeFor[*map[string]json.RawMessage]()
+	typeID        = reflect.TypeFor[ID]()
+	typeContent   = reflect.TypeFor[Content]()
+	typeNumber    = reflect.TypeFor[json.Number]()
+
+	typeJSONUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	typeTextUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+	typeVariant         = reflect.TypeFor[variant]()
+	typeKeeper          = reflect.TypeFor[keeper]()
+)
+
+var (
+	plans  sync.Map // of *plan, by reflect.Type
+	planMu sync.Mutex
+)
+
+// planOf returns the plan of a type.
+func planOf(t reflect.Type) *plan {
+	if p, ok := plans.Load(t); ok {
+		return p.(*plan)
+	}
+	planMu.Lock()
+	defer planMu.Unlock()
+	c := compiler{}
+	p := c.plan(t)
+	for t, p := range c {
+		plans.Store(t, p)
+	}
+	return p
+}
+
+// A compiler holds the plans of one compilation. They refer to each other, so
+// they are published together, when all are complete.
+type compiler map[reflect.Type]*plan
+
+func (c compiler) plan(t reflect.Type) *plan {
+	if p, ok := plans.Load(t); ok {
+		return p.(*plan)
+	}
+	if p := c[t]; p != nil {
+		return p
+	}
+	p := &plan{typ: t, own: isOwnStruct(t), resultType: -1, meta: -1, ttl: -1, scope: -1}
+	c[t] = p
+	// As encoding/json has it, methods count where the type has a name, or
+	// where a pointer leads to it.
+	p.argKind = kindOf(t, t.Name() != "")
+	switch p.kind = p.argKind; {
+	case p.own:
+		p.kind = planStruct
+	case t == typeID:
+		p.kind = planID
+	}
+	switch p.kind {
+	case planSlice, planArray, planMap:
+		p.elem = c.plan(t.Elem())
+	case planPointer:
+		e := t.Elem()
+		if kind := kindOf(e, true); e.Name() == "" && (kind == planJSON || kind == planText) {
+			p.elem = &plan{typ: e, kind: kind, argKind: kind}
+		} else {
+			p.elem = c.plan(e)
+		}
+	case planStruct:
+		c.structPlan(p)
+	}
+	return p
+}
+
+func kindOf(t reflect.Type, methods bool) planKind {
+	switch pointer := reflect.PointerTo(t); {
+	case t == typeRaw:
+		return planRaw
+	case methods && pointer.Implements(typeJSONUnmarshaler):
+		return planJSON
+	case methods && pointer.Implements(typeTextUnmarshaler):
+		return planText
+	case t == typeNumber:
+		return planNumber
+	case t.Kind() == reflect.Map && t.Key().Kind() == reflect.String && t.Elem() == typeRaw && t.ConvertibleTo(typeRawMap):
+		return planRawMap
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return planBool
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return planInt
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return planUint
+	case reflect.Float32, reflect.Float64:
+		return planFloat
+	case reflect.String:
+		return planString
+	case reflect.Slice:
+		return planSlice
+	case reflect.Array:
+		return planArray
+	case reflect.Map:
+		return planMap
+	case reflect.Pointer:
+		return planPointer
+	case reflect.Struct:
+		return planStruct
+	case reflect.Interface:
+		if t.NumMethod() == 0 {
+			return planAny
+		}
+	}
+	return planUnsupported
+}
+
+// isOwnStruct reports whether t is a struct of this package that is written
+// member by member.
+func isOwnStruct(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t != typeID && t.PkgPath() == typeContent.PkgPath()
+}
+
+func (c compiler) structPlan(p *plan) {
+	p.fields = structFields(p.typ)
+	p.byName = make(map[string]int, len(p.fields))
+	p.variants = p.own && reflect.PointerTo(p.typ).Implements(typeVariant)
+	p.keeps = p.own && reflect.PointerTo(p.typ).Implements(typeKeeper)
+	// A reader that looks for the result type finds it at once.
+	slices.SortStableFunc(p.fields, func(a, b field) int {
+		switch {
+		case !p.own || (a.name == "resultType") == (b.name == "resultType"):
+			return 0
+		case a.name == "resultType":
+			return -1
+		}
+		return 1
+	})
+	kinds := map[string]bool{"": true}
+	for i := range p.fields {
+		f := &p.fields[i]
+		p.byName[f.name] = i
+		f.plan = c.plan(f.typ)
+		if !p.own {
+			continue
+		}
+		if p.keeps && f.plan.kind == planBool && f.omitEmpty {
+			f.bit = 1 << i
+		}
+		for _, k := range f.kinds {
+			kinds[k.kind] = true
+		}
+	}
+	if !p.own {
+		return
+	}
+	position := func(name string) int {
+		if i, ok := p.byName[name]; ok {
+			return i
+		}
+		return -1
+	}
+	p.resultType, p.meta = position("resultType"), position("_meta")
+	if p.scope = position("cacheScope"); p.scope >= 0 {
+		p.ttl = position("ttlMs")
+	}
+	p.byType = p.variants && position("type") >= 0
+	p.members = make(map[string][]member, len(kinds))
+	for kind := range kinds {
+		for i := range p.fields {
+			if has, required := p.fields[i].ofKind(kind); has {
+				p.members[kind] = append(p.members[kind], member{&p.fields[i], i, required})
+			}
+		}
+	}
+}
+
+// structFields lists the members of a struct as encoding/json finds them:
+// those of embedded structs too, unless hidden by one that is less deep, or at
+// equal depth is the only one with a tag.
+func structFields(t reflect.Type) []field {
+	type embedded struct {
+		typ   reflect.Type
+		index []int
+		twice bool
+	}
+	var found [][]field // by depth
+	seen := map[reflect.Type]bool{}
+	for level := []embedded{{typ: t}}; len(level) > 0; {
+		var next []embedded
+		var fields []field
+		for _, e := range level {
+			if seen[e.typ] {
+				continue
+			}
+			seen[e.typ] = true
+			for i := range e.typ.NumField() {
+				sf := e.typ.Field(i)
+				index := append(slices.Clone(e.index), i)
+				f, inner, ok := fieldOf(sf, index, e.typ)
+				switch {
+				case !ok:
+				case inner == nil:
+					if fields = append(fields, f); e.twice {
+						fields = append(fields, f)
+					}
+				default:
+					at := slices.IndexFunc(next, func(n embedded) bool { return n.typ == inner })
+					if at >= 0 {
+						next[at].twice = true
+					} else {
+						next = append(next, embedded{typ: inner, index: index})
+					}
+				}
+			}
+		}
+		found = append(found, fields)
+		level = next
+	}
+	return dominant(found)
+}
+
+// dominant drops the fields that others hide, and orders the rest as they are
+// in the struct.
+func dominant(byDepth [][]field) []field {
+	var all []field
+	taken := map[string]bool{}
+	for _, fields := range byDepth {
+		byName := map[string][]field{}
+		for _, f := range fields {
+			byName[f.name] = append(byName[f.name], f)
+		}
+		for name, same := range byName {
+			if taken[name] {
+				continue
+			}
+			taken[name] = true
+			if len(same) > 1 {
+				same = slices.DeleteFunc(same, func(f field) bool { return !f.tagged })
+			}
+			if len(same) == 1 {
+				all = append(all, same[0])
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b field) int { return slices.Compare(a.index, b.index) })
+	return all
+}
+
+// fieldOf reads the tags of a struct field. inner is the struct whose fields
+// stand for an embedded one; ok is false for a field that is no member.
+func fieldOf(sf reflect.StructField, index []int, in reflect.Type) (f field, inner reflect.Type, ok bool) {
+	base := sf.Type
+	if base.Kind() == reflect.Pointer && (base.Name() == "" || sf.Anonymous) {
+		base = base.Elem()
+	}
+	tag := sf.Tag.Get("json")
+	if tag == "-" || !sf.IsExported() && !(sf.Anonymous && base.Kind() == reflect.Struct) {
+		return f, nil, false
+	}
+	name, options, _ := strings.Cut(tag, ",")
+	if !validName(name) {
+		name = ""
+	}
+	if name == "" && sf.Anonymous && base.Kind() == reflect.Struct {
+		return f, base, true
+	}
+	f = field{name: cmp.Or(name, sf.Name), index: index, typ: sf.Type, tagged: name != ""}
+	f.key = string(appendString(nil, f.name)) + ":"
+	for option := range strings.SplitSeq(options, ",") {
+		switch option {
+		case "omitempty":
+			f.omitEmpty = true
+		case "omitzero":
+			f.omitZero = true
+		case "string":
+			switch base.Kind() {
+			case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
+				reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+				reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+				f.quoted = true
+			}
+		}
+	}
+	if isOwnStruct(in) {
+		f.ownTags(sf.Tag)
+	}
+	return f, nil, true
+}
+
+// validName reports whether encoding/json takes the name from a tag.
+func validName(name string) bool {
+	for _, c := range name {
+		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// ownTags reads the tags that only this package's types have.
+func (f *field) ownTags(tag reflect.StructTag) {
+	since, option, _ := strings.Cut(tag.Get("mcp"), ",")
+	f.span = parseSpan(since)
+	switch shape, until, _ := strings.Cut(option, ".."); shape {
+	case "oneOrMore":
+		f.oneOrMore = true
+	case "object", "schema":
+		f.shape, f.shapeSpan = shape, span{to: revisionOf(until)}
+	}
+	for kind := range strings.FieldsSeq(tag.Get("kind")) {
+		name, required := strings.CutSuffix(kind, "!")
+		f.kinds = append(f.kinds, kindUse{name, required})
+	}
+	f.empty = tag.Get("empty")
+}
+
+// parseSpan reads the revisions of an mcp tag.
+func parseSpan(tag string) span {
+	from, to, closed := strings.Cut(tag, "..")
+	s := span{from: revisionOf(from), to: revisionOf(to)}
+	if s.from == nil && from != "" || closed && s.to == nil {
+		panic("mcp: bad revisions in a struct tag: " + tag)
+	}
+	return s
+}
+
+// isOwn reports whether the codec writes values of type t by its own plan:
+// types of this package, and pointers, slices and maps of them.
+func isOwn(t reflect.Type) bool {
+	for {
+		switch {
+		case isOwnStruct(t), t == typeRawMap:
+			return true
+		case t.PkgPath() == typeContent.PkgPath() && (t.Kind() == reflect.Map || t.Kind() == reflect.Slice):
+			return true
+		}
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			t = t.Elem()
+		default:
+			return false
+		}
+	}
+}
+
+// encodeAt appends v as rev has it: members that rev does not define are left
+// out. Foreign values are written by encoding/json, and json.RawMessage as it
+// is, on one line.
+func encodeAt(dst []byte, v any, rev *revision) ([]byte, error) {
+	return encodeWith(dst, v, encoder{rev: rev})
+}
+
+func encodeWith(dst []byte, v any, e encoder) ([]byte, error) {
+	rv := reflect.ValueOf(v)
+	if !rv.IsValid() || !isOwn(rv.Type()) {
+		return encodeJSON(dst, v)
+	}
+	if rv.Kind() == reflect.Pointer {
+		if rv.IsNil() { // all required members empty
+			rv = reflect.New(rv.Type().Elem())
+		}
+		rv = rv.Elem()
+	} else {
+		addressable := reflect.New(rv.Type()).Elem()
+		addressable.Set(rv)
+		rv = addressable
+	}
+	start := len(dst)
+	dst, err := e.value(dst, planOf(rv.Type()), rv)
+	if err != nil {
+		return dst[:start], err
+	}
+	return dst, nil
 }
 
 // A stamp is what every result of a server carries at 2026-07-28.
@@ -992,29 +1580,48 @@ type stamp struct {
 	cacheScope string
 }
 
-// encodeAt appends v as rev writes it.
-func encodeAt(dst []byte, v any, rev *revision) ([]byte, error) { return encodeJSON(dst, v) }
-
 // encodeResult is encodeAt for the result of a method: v must encode to a JSON
 // object, and nil is {}. At 2026-07-28 the result gets what st has and v does
 // not; a nil st adds nothing.
 func encodeResult(dst []byte, v any, rev *revision, st *stamp) ([]byte, error) {
 	start := len(dst)
+	if !rev.modern {
+		st = nil
+	}
+	var err error
+	stamped := false
 	if v == nil {
 		dst = append(dst, "{}"...)
 	} else {
-		var err error
-		if dst, err = encodeAt(dst, v, rev); err != nil {
-			return dst[:start], err
+		stamped = hasEnvelope(reflect.TypeOf(v))
+		e := encoder{rev: rev}
+		if stamped {
+			e.st = st
 		}
+		dst, err = encodeWith(dst, v, e)
 	}
-	if dst[start] != '{' {
+	switch {
+	case err != nil:
+		return dst[:start], err
+	case dst[start] != '{':
 		return dst[:start], errors.New("a result must be a JSON object")
-	}
-	if st == nil || !rev.modern {
+	case st == nil || stamped:
 		return dst, nil
 	}
-	return stampObject(dst, start, st)
+	dst, err = stampObject(dst, start, st)
+	if err != nil {
+		return dst[:start], err
+	}
+	return dst, nil
+}
+
+// hasEnvelope reports whether t is a result type of this package, or a pointer
+// to one.
+func hasEnvelope(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return isOwnStruct(t) && planOf(t).resultType >= 0
 }
 
 // stampObject adds what st has to the object at dst[start:], but for what it
@@ -1113,15 +1720,892 @@ func stampMeta(meta []byte, at int, st *stamp) (edit, error) {
 	return edit{at: at + 1, text: info}, nil
 }
 
-// decodeAt reads data into v, a pointer to one of the types above.
+// An encoder writes values by their plans.
+type encoder struct {
+	rev *revision
+	st  *stamp // for the outermost struct; nil adds nothing
+}
+
+func (e encoder) value(dst []byte, p *plan, v reflect.Value) ([]byte, error) {
+	switch p.kind {
+	case planBool:
+		return strconv.AppendBool(dst, v.Bool()), nil
+	case planInt:
+		return strconv.AppendInt(dst, v.Int(), 10), nil
+	case planFloat:
+		return appendFloat(dst, v.Float())
+	case planString:
+		return appendString(dst, v.String()), nil
+	case planRaw:
+		return appendRaw(dst, v.Bytes())
+	case planID:
+		return append(dst, cmp.Or(v.Addr().Interface().(*ID).raw, "null")...), nil
+	case planRawMap:
+		return appendRawMap(dst, *rawMapAt(v))
+	case planPointer:
+		if v.IsNil() {
+			return append(dst, "null"...), nil
+		}
+		return e.value(dst, p.elem, v.Elem())
+	case planSlice:
+		if p.elem.typ.Kind() == reflect.Uint8 {
+			dst = base64.StdEncoding.AppendEncode(append(dst, '"'), v.Bytes())
+			return append(dst, '"'), nil
+		}
+		return e.slice(dst, p, v)
+	case planMap:
+		if p.typ.Key().Kind() == reflect.String {
+			return e.stringMap(dst, p, v)
+		}
+	case planStruct:
+		if p.own || len(p.fields) == 0 {
+			return e.structure(dst, p, v)
+		}
+	}
+	return encodeJSON(dst, v.Interface())
+}
+
+func (e encoder) slice(dst []byte, p *plan, v reflect.Value) ([]byte, error) {
+	dst = append(dst, '[')
+	for i := range v.Len() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = e.value(dst, p.elem, v.Index(i)); err != nil {
+			return dst, under(err, "["+strconv.Itoa(i)+"]")
+		}
+	}
+	return append(dst, ']'), nil
+}
+
+// stringMap writes a map in the order of its keys, so that equal values have
+// equal bytes.
+func (e encoder) stringMap(dst []byte, p *plan, v reflect.Value) ([]byte, error) {
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	dst = append(dst, '{')
+	for i, k := range keys {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendString(dst, k.String()), ':')
+		elem := reflect.New(p.elem.typ).Elem()
+		elem.Set(v.MapIndex(k))
+		var err error
+		if dst, err = e.value(dst, p.elem, elem); err != nil {
+			return dst, under(err, "["+strconv.Quote(k.String())+"]")
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// rawMapAt returns the map in v, which has planRawMap and can be addressed.
+func rawMapAt(v reflect.Value) *map[string]json.RawMessage {
+	return v.Addr().Convert(typeRawMapPtr).Interface().(*map[string]json.RawMessage)
+}
+
+func appendRawMap(dst []byte, m map[string]json.RawMessage) ([]byte, error) {
+	dst = append(dst, '{')
+	var err error
+	for i, k := range slices.Sorted(maps.Keys(m)) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendString(dst, k), ':')
+		if dst, err = appendRaw(dst, m[k]); err != nil {
+			return dst, under(err, "["+strconv.Quote(k)+"]")
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+func appendFloat(dst []byte, f float64) ([]byte, error) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return dst, fmt.Errorf("%v is no JSON number", f)
+	}
+	format := byte('f')
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		format = 'e'
+	}
+	return strconv.AppendFloat(dst, f, format, -1, 64), nil
+}
+
+// structure writes a struct of this package.
+func (e encoder) structure(dst []byte, p *plan, v reflect.Value) ([]byte, error) {
+	kind := ""
+	if p.variants {
+		kind = v.Addr().Interface().(variant).variant()
+	}
+	if p.typ == typeContent {
+		if since := contentSince[kind]; since == nil || !e.rev.atLeast(since) {
+			return e.otherContent(dst, v.Addr().Interface().(*Content))
+		}
+	}
+	dst = append(dst, '{')
+	start := len(dst)
+	for _, m := range p.membersOf(kind) {
+		if !m.span.has(e.rev) {
+			continue
+		}
+		end := len(dst)
+		if end > start {
+			dst = append(dst, ',')
+		}
+		from := len(dst)
+		var err error
+		if dst, err = e.member(dst, p, m, v); err != nil {
+			return dst, under(err, "."+m.name)
+		}
+		if len(dst) == from {
+			dst = dst[:end]
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// otherContent writes a block that the revision, or this package, does not
+// know.
+func (e encoder) otherContent(dst []byte, c *Content) ([]byte, error) {
+	switch {
+	case contentSince[c.Type] != nil:
+		text := c.standIn()
+		return e.value(dst, planOf(typeContent), reflect.ValueOf(&text).Elem())
+	case !hasShape(c.Raw, "object"):
+		return dst, fmt.Errorf("content of the unknown type %q needs an object as Raw", c.Type)
+	}
+	return appendRaw(dst, c.Raw)
+}
+
+// member writes one member of the struct v, or nothing.
+func (e encoder) member(dst []byte, p *plan, m member, v reflect.Value) ([]byte, error) {
+	fv, _ := m.in(v, false)
+	st := e.st
+	e.st = nil
+	switch m.at {
+	case p.ttl: // both hints, or none
+		return appendHints(dst, fv.Int(), p.scopeOf(v), st), nil
+	case p.scope:
+		return dst, nil
+	case p.meta:
+		if st != nil && st.serverInfo != nil {
+			return appendMeta(dst, *rawMapAt(fv), st.serverInfo)
+		}
+	case p.resultType:
+		if st != nil && fv.Len() == 0 && m.empty == "" {
+			return append(dst, `"resultType":"complete"`...), nil
+		}
+	}
+	switch {
+	case m.required:
+	case m.bit != 0 && !fv.Bool() && v.Addr().Interface().(keeper).keep().falses&m.bit != 0:
+	case m.omitEmpty && isEmpty(fv), m.omitZero && fv.IsZero():
+		return dst, nil
+	}
+	if m.shape != "" && m.shapeSpan.has(e.rev) && fv.Len() > 0 && !hasShape(fv.Bytes(), m.shape) {
+		if m.required || m.shapeSpan.to == nil {
+			return dst, errors.New("must be a JSON object")
+		}
+		return dst, nil
+	}
+	dst = append(dst, m.key...)
+	switch {
+	case m.required && m.empty != "" && fv.IsZero():
+		return append(dst, m.empty...), nil
+	case m.oneOrMore:
+		return e.oneOrMore(dst, m, fv, v)
+	}
+	return e.value(dst, m.plan, fv)
+}
+
+// oneOrMore writes content as one block where that is how it came, or how the
+// revision has it.
+func (e encoder) oneOrMore(dst []byte, m member, fv, v reflect.Value) ([]byte, error) {
+	single := fv.Len() == 1
+	switch {
+	case e.rev.atLeast(rev20251125):
+		single = single && !v.Addr().Interface().(keeper).keep().list
+	case !single:
+		return dst, fmt.Errorf("must be exactly one block at %s", e.rev.version)
+	}
+	if single {
+		return e.value(dst, m.plan.elem, fv.Index(0))
+	}
+	return e.value(dst, m.plan, fv)
+}
+
+// isEmpty is what omitempty asks.
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Map, reflect.String:
+		return v.Len() == 0
+	}
+	return v.IsZero()
+}
+
+// hasShape reports whether raw can be a JSON object, or for "schema" a JSON
+// Schema of type object.
+func hasShape(raw []byte, shape string) bool {
+	s := scanner{data: raw}
+	if s.peek() != '{' {
+		return false
+	}
+	return shape == "object" || string(rawMember(raw, "type")) == `"object"`
+}
+
+// rawMember returns the value of the first member with the name in a JSON
+// object, and nil if there is none.
+func rawMember(object []byte, name string) []byte {
+	s := scanner{data: object}
+	s.open('{')
+	for n := 0; s.more('}', n); n++ {
+		if string(s.key()) == name {
+			return s.skip()
+		}
+		s.skip()
+	}
+	return nil
+}
+
+// appendHints writes both cache hints: the author's, or else the stamp's.
+func appendHints(dst []byte, ttl int64, scope string, st *stamp) []byte {
+	if ttl == 0 && scope == "" {
+		if st == nil || !st.cacheable {
+			return dst
+		}
+		ttl, scope = st.ttlMs, st.cacheScope
+	}
+	dst = strconv.AppendInt(append(dst, `"ttlMs":`...), max(ttl, 0), 10)
+	return appendString(append(dst, `,"cacheScope":`...), cmp.Or(scope, "private"))
+}
+
+// appendMeta writes the author's _meta with the server's name in it.
+func appendMeta(dst []byte, m map[string]json.RawMessage, serverInfo []byte) ([]byte, error) {
+	dst = append(dst, `"_meta":`...)
+	if _, ok := m[metaServerInfo]; ok {
+		return appendRawMap(dst, m)
+	}
+	dst = append(dst, `{"`+metaServerInfo+`":`...)
+	dst = append(dst, serverInfo...)
+	if len(m) == 0 {
+		return append(dst, '}'), nil
+	}
+	brace := len(dst)
+	dst, err := appendRawMap(dst, m)
+	if err == nil {
+		dst[brace] = ','
+	}
+	return dst, err
+}
+
+// A pathError says where in a document something is wrong.
+type pathError struct {
+	path string // such as ".messages[2].role"
+	err  error
+}
+
+func (e *pathError) Error() string {
+	return strings.TrimPrefix(e.path, ".") + " " + e.err.Error()
+}
+
+func (e *pathError) Unwrap() error { return e.err }
+
+// under returns err with a step before its path.
+func under(err error, step string) error {
+	if e, ok := err.(*pathError); ok {
+		return &pathError{step + e.path, e.err}
+	}
+	return &pathError{step, err}
+}
+
+// A decoder reads one document into Go values by their plans.
+type decoder struct {
+	scanner
+	rev    *revision
+	strict bool // from a peer who must send what the revision demands
+	args   bool // by the rules of encoding/json
+}
+
+// decodeAt reads data, an object, into v, a pointer to a value of the types
+// above. Names match exactly; what rev does not define is ignored, and a member given
+// twice is an error. strict is for params: a required member must be there,
+// and null is not a value. Otherwise, for results, null is absent and an
+// absent array is empty. No data is {}. Raw values in v alias data.
 func decodeAt(data []byte, v any, rev *revision, strict bool) error {
+	root := "result"
+	if strict {
+		root = "params"
+	}
 	if len(data) == 0 {
 		data = []byte("{}")
 	}
-	return json.Unmarshal(data, v)
+	d := decoder{scanner: scanner{data: data}, rev: rev, strict: strict}
+	return d.decode(v, root)
 }
 
-func decodeAny(data []byte, v any) error { return json.Unmarshal(data, v) }
+// decodeArguments reads the arguments of a tool call into v, a pointer. It
+// takes what encoding/json takes, but for names that are not exactly those of
+// v's members, which are ignored, and members given twice, which are an error. No
+// data is {}.
+func decodeArguments(data []byte, v any) error {
+	if len(data) == 0 {
+		data = []byte("{}")
+	}
+	d := decoder{scanner: scanner{data: data}, args: true}
+	return d.decode(v, "arguments")
+}
 
-// decodeArguments reads the arguments of a tool call into v.
-func decodeArguments(data []byte, v any) error { return json.Unmarshal(data, v) }
+// decodeAny reads a copy of data into v, a pointer to any type.
+func decodeAny(data []byte, v any, root string) error {
+	d := decoder{scanner: scanner{data: bytes.Clone(data)}, rev: revLatest, args: !isOwn(reflect.TypeOf(v).Elem())}
+	return d.decode(v, root)
+}
+
+func (d *decoder) decode(v any, root string) error {
+	rv := reflect.ValueOf(v).Elem()
+	err := d.value(planOf(rv.Type()), rv)
+	if err == nil {
+		d.end()
+	}
+	if d.err != nil {
+		return fmt.Errorf("%s: %w", root, d.err)
+	}
+	if err != nil {
+		return under(err, root)
+	}
+	return nil
+}
+
+func mustBe(what string) error { return errors.New("must be " + what) }
+
+// value reads one value. After a syntax error, which d.err holds, it may
+// return any error or none.
+func (d *decoder) value(p *plan, v reflect.Value) error {
+	kind := p.kind
+	if d.args {
+		kind = p.argKind
+	}
+	c := d.peek()
+	if c == 'n' {
+		return d.null(kind, v)
+	}
+	switch kind {
+	case planBool:
+		if c != 't' && c != 'f' {
+			return mustBe("true or false")
+		}
+		v.SetBool(len(d.skip()) == len("true"))
+	case planInt, planUint, planFloat:
+		if !isNumber(c) {
+			return mustBe("a number")
+		}
+		return d.setNumber(kind, v)
+	case planString:
+		if c != '"' {
+			return mustBe("a string")
+		}
+		v.SetString(d.text())
+	case planNumber:
+		return d.setJSONNumber(v)
+	case planSlice, planArray:
+		return d.array(p, v)
+	case planMap:
+		return d.goMap(p, v)
+	case planRawMap:
+		return d.rawMap(v)
+	case planPointer:
+		if v.IsNil() {
+			if !v.CanSet() {
+				return errors.New("cannot be set")
+			}
+			v.Set(reflect.New(p.elem.typ))
+		}
+		return d.value(p.elem, v.Elem())
+	case planStruct:
+		return d.structure(p, v)
+	case planAny:
+		x, err := d.any()
+		if err == nil {
+			v.Set(reflect.ValueOf(x))
+		}
+		return err
+	case planRaw:
+		d.setRaw(v, d.skip())
+	case planID:
+		id, err := parseID(d.skip())
+		if err != nil {
+			return mustBe("a string or an integer")
+		}
+		*v.Addr().Interface().(*ID) = id
+	case planJSON:
+		return d.unmarshal(v)
+	case planText:
+		if c != '"' || !v.CanInterface() {
+			return mustBe("a string")
+		}
+		return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(d.text()))
+	default:
+		return fmt.Errorf("cannot be decoded into %s", p.typ)
+	}
+	return nil
+}
+
+// null reads null: a value for json.RawMessage and those that decode
+// themselves, and otherwise, where it is allowed, nothing.
+func (d *decoder) null(kind planKind, v reflect.Value) error {
+	switch {
+	case kind == planRaw:
+		d.setRaw(v, d.skip())
+		return nil
+	case kind == planJSON:
+		return d.unmarshal(v)
+	case d.strict:
+		return errors.New("must not be null")
+	}
+	d.skip()
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:
+		if v.CanSet() {
+			v.SetZero()
+		}
+	}
+	return nil
+}
+
+func isNumber(c byte) bool { return c == '-' || '0' <= c && c <= '9' }
+
+// unmarshal hands the next value to the UnmarshalJSON of v.
+func (d *decoder) unmarshal(v reflect.Value) error {
+	raw := d.skip()
+	switch {
+	case d.err != nil:
+		return d.err
+	case !v.CanInterface():
+		return errors.New("cannot be set")
+	}
+	return v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(raw)
+}
+
+// setRaw keeps raw JSON: as it lies in our own types, copied for those of
+// others.
+func (d *decoder) setRaw(v reflect.Value, raw []byte) {
+	if d.args {
+		raw = bytes.Clone(raw)
+	}
+	v.SetBytes(raw)
+}
+
+// text reads a string.
+func (d *decoder) text() string {
+	raw := d.str()
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		return string(unescape(raw))
+	}
+	switch string(raw) { // no copies of what is in most messages
+	case "text":
+		return "text"
+	case "user":
+		return "user"
+	case "assistant":
+		return "assistant"
+	case "complete":
+		return "complete"
+	}
+	return string(raw)
+}
+
+func (d *decoder) setNumber(kind planKind, v reflect.Value) error {
+	raw := d.number()
+	switch kind {
+	case planFloat:
+		f, err := strconv.ParseFloat(string(raw), v.Type().Bits())
+		if err != nil {
+			return mustBe("a number within the range of " + v.Type().String())
+		}
+		v.SetFloat(f)
+	case planInt:
+		n, err := strconv.ParseInt(string(raw), 10, 64)
+		if err != nil && !d.args {
+			n, err = integral(raw)
+		}
+		if err != nil || v.OverflowInt(n) {
+			return mustBe("an integer within the range of " + v.Type().String())
+		}
+		v.SetInt(n)
+	default:
+		n, err := strconv.ParseUint(string(raw), 10, 64)
+		if err != nil || v.OverflowUint(n) {
+			return mustBe("an integer within the range of " + v.Type().String())
+		}
+		v.SetUint(n)
+	}
+	return nil
+}
+
+// integral reads an integer that was written as 1.0 or 1e3, which some peers
+// do and JSON Schema allows.
+func integral(raw []byte) (int64, error) {
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err == nil && (f != math.Trunc(f) || math.Abs(f) > 1<<53) {
+		err = strconv.ErrRange
+	}
+	return int64(f), err
+}
+
+// setJSONNumber keeps the digits of a number, or of one in a string.
+func (d *decoder) setJSONNumber(v reflect.Value) error {
+	switch c := d.peek(); {
+	case isNumber(c):
+		v.SetString(string(d.number()))
+		return nil
+	case c != '"':
+		return mustBe("a number")
+	}
+	text := d.text()
+	s := scanner{data: []byte(text)}
+	if text == "" || !isNumber(text[0]) || s.number() == nil || s.pos != len(text) {
+		return mustBe("a number")
+	}
+	v.SetString(text)
+	return nil
+}
+
+func (d *decoder) array(p *plan, v reflect.Value) error {
+	slice := v.Kind() == reflect.Slice
+	if slice && d.peek() == '"' && p.elem.typ.Kind() == reflect.Uint8 {
+		return d.base64(v)
+	}
+	if d.peek() != '[' {
+		return mustBe("an array")
+	}
+	d.open('[')
+	i := 0
+	for n := 0; d.more(']', n); n++ {
+		// Too many for a Go array, or a hole that a sloppy peer left.
+		if !slice && i >= v.Len() || p.elem.own && !d.args && !d.strict && d.peek() == 'n' {
+			d.skip()
+			continue
+		}
+		if slice {
+			if i >= v.Cap() {
+				v.Grow(1)
+			}
+			v.SetLen(i + 1)
+			v.Index(i).SetZero()
+		}
+		if err := d.value(p.elem, v.Index(i)); err != nil {
+			return under(err, "["+strconv.Itoa(n)+"]")
+		}
+		i++
+	}
+	switch {
+	case !slice:
+		for ; i < v.Len(); i++ {
+			v.Index(i).SetZero()
+		}
+	case i == 0:
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	default:
+		v.SetLen(i)
+	}
+	return nil
+}
+
+func (d *decoder) base64(v reflect.Value) error {
+	raw := d.str()
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		raw = unescape(raw)
+	}
+	data := make([]byte, base64.StdEncoding.DecodedLen(len(raw)))
+	n, err := base64.StdEncoding.Decode(data, raw)
+	if err != nil {
+		return mustBe("base64")
+	}
+	v.SetBytes(data[:n])
+	return nil
+}
+
+func (d *decoder) rawMap(v reflect.Value) error {
+	if d.peek() != '{' {
+		return mustBe("an object")
+	}
+	m := *rawMapAt(v)
+	if m == nil {
+		m = make(map[string]json.RawMessage)
+	}
+	d.open('{')
+	had := len(m) > 0
+	for n := 0; d.more('}', n); n++ {
+		name := string(d.key())
+		if _, twice := m[name]; twice && !had {
+			return under(errTwice, "["+strconv.Quote(name)+"]")
+		}
+		raw := d.skip()
+		if d.args {
+			raw = bytes.Clone(raw)
+		}
+		m[name] = raw
+	}
+	*rawMapAt(v) = m
+	return nil
+}
+
+var errTwice = errors.New("is given twice")
+
+func (d *decoder) goMap(p *plan, v reflect.Value) error {
+	if d.peek() != '{' {
+		return mustBe("an object")
+	}
+	t := v.Type()
+	if v.IsNil() {
+		if !v.CanSet() {
+			return errors.New("cannot be set")
+		}
+		v.Set(reflect.MakeMap(t))
+	}
+	var seen map[string]bool // only where the map was not empty
+	if v.Len() > 0 {
+		seen = make(map[string]bool)
+	}
+	d.open('{')
+	for n := 0; d.more('}', n); n++ {
+		name := string(d.key())
+		step := func() string { return "[" + strconv.Quote(name) + "]" }
+		key := reflect.New(t.Key()).Elem()
+		if err := setKey(key, name); err != nil {
+			return under(err, step())
+		}
+		if seen[name] || seen == nil && v.MapIndex(key).IsValid() {
+			return under(errTwice, step())
+		}
+		if seen != nil {
+			seen[name] = true
+		}
+		elem := reflect.New(t.Elem()).Elem()
+		if err := d.value(p.elem, elem); err != nil {
+			return under(err, step())
+		}
+		if d.err == nil {
+			v.SetMapIndex(key, elem)
+		}
+	}
+	return nil
+}
+
+// setKey makes a map key of a member's name.
+func setKey(key reflect.Value, name string) error {
+	switch k := key.Addr().Interface().(type) {
+	case json.Unmarshaler:
+		if _, ok := k.(encoding.TextUnmarshaler); ok {
+			return k.UnmarshalJSON(appendString(nil, name))
+		}
+	case encoding.TextUnmarshaler:
+		return k.UnmarshalText([]byte(name))
+	}
+	switch key.Kind() {
+	case reflect.String:
+		key.SetString(name)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		n, err := strconv.ParseInt(name, 10, 64)
+		if err != nil || key.OverflowInt(n) {
+			return mustBe("an integer within the range of " + key.Type().String())
+		}
+		key.SetInt(n)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		n, err := strconv.ParseUint(name, 10, 64)
+		if err != nil || key.OverflowUint(n) {
+			return mustBe("an integer within the range of " + key.Type().String())
+		}
+		key.SetUint(n)
+	default:
+		return fmt.Errorf("cannot be decoded into a map key of type %s", key.Type())
+	}
+	return nil
+}
+
+// any reads a value of any kind into the Go type that encoding/json gives it.
+func (d *decoder) any() (any, error) {
+	switch c := d.peek(); {
+	case c == '"':
+		return d.text(), nil
+	case c == 't' || c == 'f':
+		return len(d.skip()) == len("true"), nil
+	case c == 'n':
+		d.skip()
+		return nil, nil
+	case c == '[':
+		list := []any{}
+		d.open('[')
+		for n := 0; d.more(']', n); n++ {
+			x, err := d.any()
+			if err != nil {
+				return nil, under(err, "["+strconv.Itoa(n)+"]")
+			}
+			list = append(list, x)
+		}
+		return list, nil
+	case c == '{':
+		object := map[string]any{}
+		d.open('{')
+		for n := 0; d.more('}', n); n++ {
+			name := string(d.key())
+			x, err := d.any()
+			if _, twice := object[name]; twice && err == nil {
+				err = errTwice
+			}
+			if err != nil {
+				return nil, under(err, "["+strconv.Quote(name)+"]")
+			}
+			object[name] = x
+		}
+		return object, nil
+	case !isNumber(c):
+		d.skip() // fails
+		return nil, d.err
+	}
+	f, err := strconv.ParseFloat(string(d.number()), 64)
+	if err != nil {
+		return nil, mustBe("a number within the range of float64")
+	}
+	return f, nil
+}
+
+func (d *decoder) structure(p *plan, v reflect.Value) error {
+	if d.peek() != '{' {
+		return mustBe("an object")
+	}
+	kind := ""
+	if p.byType && !d.args {
+		var ok bool
+		if kind, ok = d.kind(p, v); !ok {
+			return d.err
+		}
+	}
+	var few [64]bool
+	seen := few[:]
+	if len(p.fields) > len(few) {
+		seen = make([]bool, len(p.fields))
+	}
+	d.open('{')
+	for n := 0; d.more('}', n); n++ {
+		i, ok := p.byName[string(d.key())]
+		if !ok || !d.args && !p.fields[i].read(d.rev, p, kind) {
+			d.skip()
+			continue
+		}
+		f := &p.fields[i]
+		if seen[i] {
+			return under(errTwice, "."+f.name)
+		}
+		seen[i] = true
+		if err := d.member(f, v); err != nil {
+			return under(err, "."+f.name)
+		}
+	}
+	if d.args || d.err != nil {
+		return nil
+	}
+	if p.variants && !p.byType {
+		kind = v.Addr().Interface().(variant).variant()
+	}
+	for _, m := range p.membersOf(kind) {
+		if !m.required || seen[m.at] && d.strict || !m.span.has(d.rev) {
+			continue
+		}
+		if d.strict {
+			return under(errors.New("is missing"), "."+m.name)
+		}
+		switch fv, _ := m.in(v, true); {
+		case m.plan.kind == planSlice && fv.IsNil():
+			fv.Set(reflect.MakeSlice(m.typ, 0, 0))
+		case m.plan.kind == planMap && fv.IsNil():
+			fv.Set(reflect.MakeMap(m.typ))
+		}
+	}
+	return nil
+}
+
+// kind looks ahead for the type of a value whose members depend on it. It
+// returns false when there is nothing more to decode: a block of content of
+// a kind that this package does not know is kept as it is.
+func (d *decoder) kind(p *plan, v reflect.Value) (kind string, ok bool) {
+	ahead := decoder{scanner: d.scanner}
+	ahead.open('{')
+	for n := 0; ahead.more('}', n); n++ {
+		if string(ahead.key()) == "type" && ahead.peek() == '"' {
+			kind = ahead.text()
+			break
+		}
+		ahead.skip()
+	}
+	if p.typ == typeContent && contentSince[kind] == nil && kind != "" {
+		c := v.Addr().Interface().(*Content)
+		c.Type, c.Raw = kind, d.skip()
+		return kind, false
+	}
+	return kind, true
+}
+
+// read reports whether the field is read at the revision, and where the type
+// says its kind, in that kind.
+func (f *field) read(rev *revision, p *plan, kind string) bool {
+	if !f.span.has(rev) {
+		return false
+	}
+	has, _ := f.ofKind(kind)
+	return has || !p.byType
+}
+
+// member reads one member of the struct v.
+func (d *decoder) member(f *field, v reflect.Value) error {
+	fv, err := f.in(v, true)
+	if err != nil {
+		return err
+	}
+	c := d.peek()
+	switch {
+	case d.args && f.quoted:
+		return d.quoted(f, fv)
+	case d.args:
+		return d.value(f.plan, fv)
+	case c == 'n' && f.plan.kind == planPointer && !f.omitZero:
+		d.skip() // a required member that may be null
+		fv.SetZero()
+		return nil
+	case f.shape != "" && c != '{' && f.shapeSpan.has(d.rev):
+		if d.strict {
+			return mustBe("an object")
+		}
+		if c == 'n' {
+			d.skip()
+			return nil
+		}
+	case f.oneOrMore && c == '{':
+		fv.Set(reflect.MakeSlice(f.typ, 1, 1))
+		return d.value(f.plan.elem, fv.Index(0))
+	}
+	if err := d.value(f.plan, fv); err != nil {
+		return err
+	}
+	if f.oneOrMore {
+		v.Addr().Interface().(keeper).keep().list = true
+	}
+	if f.bit != 0 && !fv.Bool() && c == 'f' {
+		v.Addr().Interface().(keeper).keep().falses |= f.bit
+	}
+	return nil
+}
+
+// quoted reads a member with the option ",string" as encoding/json does.
+func (d *decoder) quoted(f *field, fv reflect.Value) error {
+	raw := d.skip()
+	if d.err != nil {
+		return d.err
+	}
+	box := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "V", Type: f.typ, Tag: `json:"v,string"`}}))
+	if err := json.Unmarshal(slices.Concat([]byte(`{"v":`), raw, []byte("}")), box.Interface()); err != nil {
+		return mustBe("a string that holds a value of " + f.typ.String())
+	}
+	fv.Set(box.Elem().Field(0))
+	return nil
+}
