@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -132,8 +133,8 @@ type Message struct {
 func (m *Message) IsRequest() bool { return m.Method != "" && !m.ID.IsZero() }
 
 // decodeMessage reads one envelope. What is wrong with it comes back as an
-// *Error ready to be sent; the message then has the ID, if that could be
-// read, and says with isResponse whether an answer would be one to an answer.
+// *Error ready to be sent; the message then has the ID, if there was one that
+// could be read, and says with isResponse whether an answer would be one to an answer.
 // The message's members alias frame.
 func decodeMessage(frame []byte) (m Message, isResponse bool, invalid *Error) {
 	s := scanner{data: frame}
@@ -146,13 +147,12 @@ func decodeMessage(frame []byte) (m Message, isResponse bool, invalid *Error) {
 	}
 	var (
 		version, id, method, errObj []byte
-		seen                        [6]bool
+		seen                        [6]int
 	)
 	set := func(i int, dst *[]byte) {
-		if seen[i] && invalid == nil {
+		if seen[i]++; seen[i] > 1 && invalid == nil {
 			invalid = Errorf(CodeInvalidRequest, "%s is given twice", envelopeMembers[i])
 		}
-		seen[i] = true
 		*dst = s.skip()
 	}
 	s.open('{')
@@ -183,7 +183,7 @@ func decodeMessage(frame []byte) (m Message, isResponse bool, invalid *Error) {
 			invalid = Errorf(CodeInvalidRequest, format, args...)
 		}
 	}
-	if id != nil && !(errObj != nil && method == nil && string(id) == "null") {
+	if seen[1] == 1 && !(errObj != nil && method == nil && string(id) == "null") {
 		var err error
 		if m.ID, err = parseID(id); err != nil {
 			refuse("%v", err)
@@ -700,7 +700,9 @@ func appendEscape(dst []byte, c byte) []byte {
 }
 
 // appendRaw appends JSON that did not come through a scanner of ours: it is
-// checked, and put on one line if it is not. nil is written as null.
+// checked, put on one line if it is not, and freed of what some peers take
+// for a line end or cannot read (U+2028, U+2029, a BOM). nil is written as
+// null.
 func appendRaw(dst []byte, raw json.RawMessage) ([]byte, error) {
 	if raw == nil {
 		return append(dst, "null"...), nil
@@ -708,13 +710,19 @@ func appendRaw(dst []byte, raw json.RawMessage) ([]byte, error) {
 	if err := validJSON(raw); err != nil {
 		return dst, err
 	}
+	raw = bytes.TrimSpace(bytes.TrimPrefix(raw, []byte("\xEF\xBB\xBF")))
+	if bytes.Contains(raw, []byte("\u2028")) || bytes.Contains(raw, []byte("\u2029")) {
+		raw = []byte(escapeLineEnds.Replace(string(raw))) // they can only stand in strings
+	}
 	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
-		return append(dst, bytes.TrimSpace(raw)...), nil
+		return append(dst, raw...), nil
 	}
 	buf := bytes.NewBuffer(dst)
 	err := json.Compact(buf, raw)
 	return buf.Bytes(), err
 }
+
+var escapeLineEnds = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`)
 
 // encodeJSON appends a Go value as encoding/json writes it, but on one line
 // and without escaping HTML characters.
@@ -728,5 +736,9 @@ func encodeJSON(dst []byte, v any) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return dst, err
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	out := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	if !utf8.Valid(out[len(dst):]) { // encoding/json does not check what a MarshalJSON returns
+		return dst, errors.New("a value encodes itself with bytes that are not UTF-8")
+	}
+	return out, nil
 }
