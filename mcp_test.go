@@ -1,12 +1,21 @@
 package mcp
 
 import (
+	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +23,8 @@ import (
 )
 
 // What every room's tests share: which requirements a test shows, and the
-// check that it leaves nothing behind.
+// check that it leaves nothing behind. Then the tests of the house itself: how
+// its files may lean on each other, and that they can be taken away.
 
 // A requirement is one row of conformance/requirements.tsv.
 type requirement struct {
@@ -220,5 +230,503 @@ func TestLeakCheck(t *testing.T) {
 	time.AfterFunc(30*time.Millisecond, func() { close(wait) })
 	if r.cleanups[0](); r.errors != nil {
 		t.Errorf("what ended in time was taken for a leak: %q", r.errors)
+	}
+}
+
+// rooms are the files of the package from the bottom up. A file may use what
+// is declared in its own room and in those before it. A room is one file, and
+// what it is split into by platform or role: stdio_unix.go, auth_client.go.
+// Of jsonrpc.go, schema.go needs only how JSON is read and strings are
+// written, so both can be carried away together and used elsewhere.
+var rooms = []string{"jsonrpc", "schema", "mcp", "session", "server", "client", "stdio", "httpstream", "sse", "auth", "tasks"}
+
+// removable are the rooms that can be deleted, with the rooms that then have
+// to go too.
+var removable = map[string][]string{"stdio": nil, "httpstream": {"sse", "auth"}, "sse": nil, "auth": nil, "tasks": nil}
+
+// guests are the imports that only some rooms may have.
+var guests = map[string][]string{"net/http": {"httpstream", "sse", "auth"}, "os/exec": {"stdio"}}
+
+func roomOf(file string) string {
+	room, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".go"), "_")
+	return room
+}
+
+// sources returns the package's files without tests, for every platform.
+func sources(t *testing.T) (files []string, present map[string]bool) {
+	t.Helper()
+	all, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	present = map[string]bool{}
+	for _, file := range all {
+		if !strings.HasSuffix(file, "_test.go") {
+			files = append(files, file)
+			present[roomOf(file)] = true
+		}
+	}
+	return files, present
+}
+
+// goTool runs the go command and returns what it prints.
+func goTool(t *testing.T, dir string, env []string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(append(os.Environ(), "GOWORK=off"), env...)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s go %s: %v\n%s", strings.Join(env, " "), strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String()
+}
+
+// legalSubsets returns every set of rooms that may be deleted from those
+// present, the empty one among them.
+func legalSubsets(present map[string]bool) (subsets []map[string]bool) {
+	var names []string
+	for _, room := range rooms {
+		if _, ok := removable[room]; ok && present[room] {
+			names = append(names, room)
+		}
+	}
+subset:
+	for bits := range 1 << len(names) {
+		gone := map[string]bool{}
+		for i, name := range names {
+			if bits&(1<<i) != 0 {
+				gone[name] = true
+			}
+		}
+		for name := range gone {
+			for _, other := range removable[name] {
+				if present[other] && !gone[other] {
+					continue subset
+				}
+			}
+		}
+		subsets = append(subsets, gone)
+	}
+	return subsets
+}
+
+func TestHouseSubsetsCounted(t *testing.T) {
+	present := map[string]bool{}
+	for _, room := range rooms {
+		present[room] = true
+	}
+	if n := len(legalSubsets(present)); n != 2*2*(4+1) { // stdio, tasks, and of the HTTP rooms: any of two, or all
+		t.Errorf("%d subsets of the whole house", n)
+	}
+	if n := len(legalSubsets(map[string]bool{"mcp": true, "stdio": true})); n != 2 {
+		t.Errorf("%d subsets where only stdio can go", n)
+	}
+}
+
+// TestHouseSubsets builds and vets the package with every legal subset of its
+// files deleted, and without HTTP by build tag. The subsets are the folders of
+// one temporary module.
+func TestHouseSubsets(t *testing.T) {
+	files, present := sources(t)
+	module := t.TempDir()
+	write := func(name string, data []byte) {
+		if err := os.WriteFile(filepath.Join(module, name), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("go.mod", []byte("module house\n\ngo 1.24.0\n"))
+	var withoutHTTP []string
+	for _, gone := range legalSubsets(present) {
+		dir := "all"
+		for _, room := range rooms {
+			if gone[room] {
+				dir += "_no_" + room
+			}
+		}
+		if err := os.Mkdir(filepath.Join(module, dir), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if gone["httpstream"] || !present["httpstream"] {
+			withoutHTTP = append(withoutHTTP, "./"+dir)
+		}
+		for _, file := range files {
+			if gone[roomOf(file)] {
+				continue
+			}
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(filepath.Join(dir, file), data)
+		}
+	}
+	for _, tags := range []string{"-tags=", "-tags=mcp_nohttp"} {
+		// without the temporary folder's name in it, the result is in the cache next time
+		goTool(t, module, nil, "build", "-trimpath", tags, "./...")
+		goTool(t, module, nil, "vet", "-trimpath", tags, "./...")
+	}
+	deps := goTool(t, module, nil, append([]string{"list", "-deps"}, withoutHTTP...)...)
+	deps += goTool(t, module, nil, "list", "-deps", "-tags=mcp_nohttp", "./...")
+	if slices.Contains(strings.Fields(deps), "net/http") {
+		t.Error("net/http is reachable without the HTTP files")
+	}
+}
+
+// platforms are what the package has to build for, beside the platform that
+// the tests run on.
+var platforms = [][]string{
+	{"GOOS=windows", "GOARCH=amd64"},
+	{"GOOS=darwin", "GOARCH=arm64"},
+	{"GOOS=freebsd", "GOARCH=amd64"},
+	{"GOOS=js", "GOARCH=wasm"},
+	{"GOOS=wasip1", "GOARCH=wasm"},
+	{"GOOS=plan9", "GOARCH=amd64"},
+	{"GOOS=linux", "GOARCH=arm", "GOARM=7"},
+}
+
+// TestHousePlatforms builds for every platform, without the HTTP files: they
+// have no platform in them, and net/http takes minutes to build that often.
+// .ci/run vets the whole.
+func TestHousePlatforms(t *testing.T) {
+	for _, env := range platforms {
+		goTool(t, ".", append(env, "CGO_ENABLED=0"), "build", "-tags=mcp_nohttp", ".")
+	}
+}
+
+// TestHouseArrows checks that a file uses only what is above it, for each
+// platform that has files of its own.
+func TestHouseArrows(t *testing.T) {
+	files, _ := sources(t)
+	for _, file := range files {
+		if !slices.Contains(rooms, roomOf(file)) {
+			t.Errorf("%s belongs to no room", file)
+		}
+	}
+	checked := map[string]bool{}
+	for _, c := range []struct {
+		env  []string
+		tags string
+	}{{nil, ""}, {platforms[0], "mcp_nohttp"}, {platforms[1], "mcp_nohttp"}, {platforms[3], "mcp_nohttp"}} {
+		fset := token.NewFileSet()
+		names, imports := exportData(t, fset, c.env, c.tags)
+		var parsed []*ast.File
+		for _, name := range names {
+			file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed = append(parsed, file)
+			checked[name] = true
+		}
+		faults, err := upwardUses(fset, parsed, imports)
+		if err != nil {
+			t.Fatalf("%v: %v", c.env, err)
+		}
+		for _, fault := range faults {
+			t.Errorf("%v %s", c.env, fault)
+		}
+	}
+	for _, file := range files {
+		if !checked[file] {
+			t.Errorf("%s is built for none of the platforms that were checked", file)
+		}
+	}
+}
+
+// exportData returns the package's files for one platform, and an importer of
+// what they import.
+func exportData(t *testing.T, fset *token.FileSet, env []string, tags string) (files []string, imports types.Importer) {
+	t.Helper()
+	env = append(slices.Clone(env), "CGO_ENABLED=0")
+	exports := map[string]string{}
+	list := json.NewDecoder(strings.NewReader(goTool(t, ".", env, "list", "-export", "-deps", "-json=ImportPath,Export,GoFiles", "-tags="+tags, ".")))
+	for {
+		var p struct {
+			ImportPath, Export string
+			GoFiles            []string
+		}
+		if err := list.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		exports[p.ImportPath] = p.Export
+		files = p.GoFiles // the package itself is listed last, after all it needs
+	}
+	return files, importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+}
+
+// upwardUses type-checks the files as one package and returns where one of
+// them uses what a later room declares.
+func upwardUses(fset *token.FileSet, files []*ast.File, imports types.Importer) (faults []string, err error) {
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: imports}
+	pkg, err := config.Check("mcp", fset, files, info)
+	if err != nil {
+		return nil, err
+	}
+	floor := func(pos token.Pos) int { return slices.Index(rooms, roomOf(fset.Position(pos).Filename)) }
+	for ident, object := range info.Uses {
+		if object.Pkg() == pkg && floor(ident.Pos()) < floor(object.Pos()) {
+			faults = append(faults, fmt.Sprintf("%s uses %s, which %s declares", fset.Position(ident.Pos()), object.Name(), filepath.Base(fset.Position(object.Pos()).Filename)))
+		}
+	}
+	slices.Sort(faults)
+	return faults, nil
+}
+
+func TestHouseArrowsFound(t *testing.T) {
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for name, src := range map[string]string{
+		"mcp.go":        "package mcp\ntype T struct{ F int }\nfunc (T) M() { later() }\n",
+		"session.go":    "package mcp\nfunc later() { var t T; t.M(); t.F = 1; other() }\n",
+		"stdio_unix.go": "package mcp\nfunc other() { third() }\n",
+		"stdio.go":      "package mcp\nfunc third() { other() }\n",
+		"jsonrpc.go":    "package mcp\nvar f = struct{ T }{}\nvar g = f.F\n",
+	} {
+		file, err := parser.ParseFile(fset, name, src, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	faults, err := upwardUses(fset, files, nil)
+	want := []string{
+		"jsonrpc.go:2:17 uses T, which mcp.go declares",
+		"jsonrpc.go:3:11 uses F, which mcp.go declares",
+		"mcp.go:3:16 uses later, which session.go declares",
+		"session.go:2:41 uses other, which stdio_unix.go declares",
+	}
+	if err != nil || !slices.Equal(faults, want) {
+		t.Errorf("found %q, %v", faults, err)
+	}
+}
+
+// TestHouseImports checks that the guests stay in their rooms, that nothing
+// but the standard library is reachable from code that is not a test, and that
+// go.mod requires one module, for tests.
+func TestHouseImports(t *testing.T) {
+	files, _ := sources(t)
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range file.Imports {
+			path := strings.Trim(spec.Path.Value, `"`)
+			for guest, hosts := range guests {
+				if (path == guest || strings.HasPrefix(path, guest+"/")) && !slices.Contains(hosts, roomOf(name)) {
+					t.Errorf("%s imports %s", name, path)
+				}
+			}
+		}
+	}
+	const notStandard = "{{if not .Standard}}{{.ImportPath}}{{end}}"
+	if deps := strings.Fields(goTool(t, ".", nil, "list", "-deps", "-f", notStandard, ".")); !slices.Equal(deps, []string{"mcpkit/mcp"}) {
+		t.Errorf("the package needs %v", deps)
+	}
+	for _, path := range strings.Fields(goTool(t, ".", nil, "list", "-deps", "-f", notStandard, "./...")) {
+		if path != "mcpkit/mcp" && !strings.HasPrefix(path, "mcpkit/mcp/") {
+			t.Errorf("%s is reachable from code that is not a test", path)
+		}
+	}
+	var mod struct {
+		Module    struct{ Path string }
+		Go        string
+		Toolchain string
+		Require   []struct{ Path, Version string }
+		Replace   []any
+	}
+	if err := json.Unmarshal([]byte(goTool(t, ".", nil, "mod", "edit", "-json")), &mod); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(mod); got != "{{mcpkit/mcp} 1.24.0  [{golang.org/x/tools v0.42.0}] []}" {
+		t.Errorf("go.mod: %s", got)
+	}
+}
+
+// parseModule returns every Go file of the module that is not a test.
+func parseModule(t *testing.T, fset *token.FileSet) (files []*ast.File) {
+	t.Helper()
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != ".":
+			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil || d.Name()[0] == '.' || d.Name() == "testdata" {
+				return fs.SkipDir
+			}
+		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
+			file, err := parser.ParseFile(fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+			files = append(files, file)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestHouseFunctionsFit keeps functions to what a reader can hold.
+func TestHouseFunctionsFit(t *testing.T) {
+	const most = 90
+	fset := token.NewFileSet()
+	for _, file := range parseModule(t, fset) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n.(type) {
+			case *ast.FuncDecl, *ast.FuncLit:
+				start, end := fset.Position(n.Pos()), fset.Position(n.End())
+				if lines := end.Line - start.Line + 1; lines > most {
+					t.Errorf("%s: a function of %d lines", start, lines)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// TestHouseDocumented checks that every exported name has a comment: types,
+// functions, methods, variables, constants (one for the group will do) and
+// the fields of options. With -v it prints how many names there are.
+func TestHouseDocumented(t *testing.T) {
+	fset := token.NewFileSet()
+	names, methods := map[string]bool{}, map[string]bool{}
+	for _, file := range parseModule(t, fset) {
+		if file.Name.Name != "mcp" {
+			continue // a program
+		}
+		for _, decl := range file.Decls {
+			for name, documented := range exportedNames(decl) {
+				if !documented {
+					t.Errorf("%s: %s has no comment", fset.Position(decl.Pos()), name)
+				}
+				if strings.Contains(name, ".") {
+					methods[name] = true
+				} else {
+					names[name] = true
+				}
+			}
+		}
+	}
+	t.Logf("%d exported names, and %d exported methods and fields of options", len(names), len(methods))
+}
+
+// exportedNames returns the exported names of a declaration, and whether they
+// have a comment. A method or field is named after its type, with a dot.
+func exportedNames(decl ast.Decl) map[string]bool {
+	names := map[string]bool{}
+	add := func(prefix string, idents []*ast.Ident, comments ...*ast.CommentGroup) {
+		documented := slices.ContainsFunc(comments, func(c *ast.CommentGroup) bool { return strings.TrimSpace(c.Text()) != "" })
+		for _, ident := range idents {
+			if ident.IsExported() {
+				names[prefix+ident.Name] = documented
+			}
+		}
+	}
+	if f, ok := decl.(*ast.FuncDecl); ok {
+		receiver := ""
+		if f.Recv != nil {
+			if receiver = receiverName(f.Recv.List[0].Type); !ast.IsExported(receiver) {
+				return nil
+			}
+			receiver += "."
+		}
+		add(receiver, []*ast.Ident{f.Name}, f.Doc)
+		return names
+	}
+	group := decl.(*ast.GenDecl)
+	for _, spec := range group.Specs {
+		switch spec := spec.(type) {
+		case *ast.ValueSpec:
+			add("", spec.Names, spec.Doc, spec.Comment, group.Doc)
+		case *ast.TypeSpec:
+			add("", []*ast.Ident{spec.Name}, spec.Doc, group.Doc)
+			var members *ast.FieldList
+			switch typ := spec.Type.(type) {
+			case *ast.InterfaceType:
+				members = typ.Methods
+			case *ast.StructType:
+				if strings.HasSuffix(spec.Name.Name, "Options") {
+					members = typ.Fields
+				}
+			}
+			if members == nil || !spec.Name.IsExported() {
+				continue
+			}
+			for _, m := range members.List {
+				add(spec.Name.Name+".", m.Names, m.Doc, m.Comment)
+			}
+		}
+	}
+	return names
+}
+
+// receiverName returns the name of a method's type.
+func receiverName(typ ast.Expr) string {
+	switch typ := typ.(type) {
+	case *ast.StarExpr:
+		return receiverName(typ.X)
+	case *ast.IndexExpr:
+		return receiverName(typ.X)
+	case *ast.IndexListExpr:
+		return receiverName(typ.X)
+	case *ast.Ident:
+		return typ.Name
+	}
+	return ""
+}
+
+func TestHouseDocumentedFound(t *testing.T) {
+	const src = `package mcp
+func A() {}
+// B is.
+func B() {}
+func (t *T[K]) C() {}
+func (t T[K]) d() {}
+func (x hidden) E() {}
+// F are.
+const (
+	F = 1
+	G = 2
+)
+var (
+	H = 1 // H is.
+	I = 2
+)
+type T[K any] struct{ Field int }
+// An Options is.
+type Options struct {
+	X int // X is.
+	Y int
+	z int
+}
+// An Interface is.
+type Interface interface {
+	M()
+	// N is.
+	N()
+	error
+}
+//go:generate nothing
+type Directive int
+`
+	file, err := parser.ParseFile(token.NewFileSet(), "mcp.go", src, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, decl := range file.Decls {
+		for name, documented := range exportedNames(decl) {
+			all[name] = documented
+		}
+	}
+	const want = "map[A:false B:true Directive:false F:true G:true H:true I:false Interface:true Interface.M:false Interface.N:true Options:true Options.X:true Options.Y:false T:false T.C:false]"
+	if got := fmt.Sprint(all); got != want {
+		t.Errorf("found %s\nwant  %s", got, want)
 	}
 }
