@@ -1335,6 +1335,7 @@ func (c compiler) structPlan(p *plan) {
 		return 1
 	})
 	kinds := map[string]bool{"": true}
+	bit := uint8(1)
 	for i := range p.fields {
 		f := &p.fields[i]
 		p.byName[f.name] = i
@@ -1343,7 +1344,8 @@ func (c compiler) structPlan(p *plan) {
 			continue
 		}
 		if p.keeps && f.plan.kind == planBool && f.omitEmpty {
-			f.bit = 1 << i
+			f.bit = bit
+			bit <<= 1
 		}
 		for _, k := range f.kinds {
 			kinds[k.kind] = true
@@ -2476,9 +2478,15 @@ func (d *decoder) structure(p *plan, v reflect.Value) error {
 	}
 	kind := ""
 	if p.byType && !d.args {
-		var ok bool
-		if kind, ok = d.kind(p, v); !ok {
-			return d.err
+		kind = d.typeAhead()
+		switch known := kind != "" && p.members[kind] != nil; {
+		case known || kind == "" && d.strict:
+		case p.typ == typeContent: // of a kind that this package does not know
+			c := v.Addr().Interface().(*Content)
+			c.Type, c.Raw = kind, d.skip()
+			return nil
+		case d.strict:
+			return under(fmt.Errorf("cannot be %q", kind), ".type")
 		}
 	}
 	var few [64]bool
@@ -2508,7 +2516,13 @@ func (d *decoder) structure(p *plan, v reflect.Value) error {
 	if p.variants && !p.byType {
 		kind = v.Addr().Interface().(variant).variant()
 	}
-	for _, m := range p.membersOf(kind) {
+	return d.complete(p.membersOf(kind), v, seen)
+}
+
+// complete looks after the required members that were absent or null: an error
+// where the peer must give them, else an array or map that is empty.
+func (d *decoder) complete(members []member, v reflect.Value, seen []bool) error {
+	for _, m := range members {
 		if !m.required || seen[m.at] && d.strict || !m.span.has(d.rev) {
 			continue
 		}
@@ -2525,25 +2539,18 @@ func (d *decoder) structure(p *plan, v reflect.Value) error {
 	return nil
 }
 
-// kind looks ahead for the type of a value whose members depend on it. It
-// returns false when there is nothing more to decode: a block of content of
-// a kind that this package does not know is kept as it is.
-func (d *decoder) kind(p *plan, v reflect.Value) (kind string, ok bool) {
+// typeAhead returns the member "type" of the object that comes next, "" if it
+// is not a string.
+func (d *decoder) typeAhead() string {
 	ahead := decoder{scanner: d.scanner}
 	ahead.open('{')
 	for n := 0; ahead.more('}', n); n++ {
 		if string(ahead.key()) == "type" && ahead.peek() == '"' {
-			kind = ahead.text()
-			break
+			return ahead.text()
 		}
 		ahead.skip()
 	}
-	if p.typ == typeContent && contentSince[kind] == nil && kind != "" {
-		c := v.Addr().Interface().(*Content)
-		c.Type, c.Raw = kind, d.skip()
-		return kind, false
-	}
-	return kind, true
+	return ""
 }
 
 // read reports whether the field is read at the revision, and where the type
