@@ -1012,10 +1012,7 @@ func (r *ResourceContents) variant() string {
 }
 
 func (p *ElicitParams) variant() string {
-	switch {
-	case p.Mode != "":
-		return p.Mode
-	case p.URL != "":
+	if p.Mode == "url" || p.Mode == "" && p.URL != "" {
 		return "url"
 	}
 	return "form"
@@ -1281,6 +1278,8 @@ func kindOf(t reflect.Type, methods bool) planKind {
 		return planText
 	case t == typeNumber:
 		return planNumber
+	case t.Kind() == reflect.Map && !canBeKey(t.Key()):
+		return planUnsupported
 	case t.Kind() == reflect.Map && t.Key().Kind() == reflect.String && t.Elem() == typeRaw && t.ConvertibleTo(typeRawMap):
 		return planRawMap
 	}
@@ -1311,6 +1310,15 @@ func kindOf(t reflect.Type, methods bool) planKind {
 		}
 	}
 	return planUnsupported
+}
+
+func canBeKey(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return true
+	}
+	return reflect.PointerTo(t).Implements(typeTextUnmarshaler)
 }
 
 // isOwnStruct reports whether t is a struct of this package that is written
@@ -2419,8 +2427,6 @@ func setKey(key reflect.Value, name string) error {
 			return mustBe("an integer within the range of " + key.Type().String())
 		}
 		key.SetUint(n)
-	default:
-		return fmt.Errorf("cannot be decoded into a map key of type %s", key.Type())
 	}
 	return nil
 }
@@ -2534,6 +2540,8 @@ func (d *decoder) complete(members []member, v reflect.Value, seen []bool) error
 			fv.Set(reflect.MakeSlice(m.typ, 0, 0))
 		case m.plan.kind == planMap && fv.IsNil():
 			fv.Set(reflect.MakeMap(m.typ))
+		case m.plan.kind == planPointer && m.empty != "" && fv.IsNil():
+			fv.Set(reflect.New(m.typ.Elem()))
 		}
 	}
 	return nil
@@ -2575,7 +2583,7 @@ func (d *decoder) member(f *field, v reflect.Value) error {
 		return d.quoted(f, fv)
 	case d.args:
 		return d.value(f.plan, fv)
-	case c == 'n' && f.plan.kind == planPointer && !f.omitZero:
+	case c == 'n' && f.plan.kind == planPointer && !f.omitZero && f.empty == "":
 		d.skip() // a required member that may be null
 		fv.SetZero()
 		return nil

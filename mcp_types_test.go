@@ -7,13 +7,19 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
+	"math/big"
+	"net/netip"
 	"os"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
+	"unicode/utf8"
 
 	"golang.org/x/tools/txtar"
 )
@@ -538,4 +544,916 @@ func TestEveryTypeIsListed(t *testing.T) {
 	for _, v := range paramsTypes {
 		walk(reflect.TypeOf(v))
 	}
+}
+
+func TestRevisions(t *testing.T) {
+	for i, rev := range revisions {
+		if rev.index != i || revisionOf(rev.version) != rev || rev.modern != (i == 4) || rev.batches != (i == 1) {
+			t.Errorf("%+v at %d", *rev, i)
+		}
+		for j, other := range revisions {
+			if rev.atLeast(other) != (i >= j) {
+				t.Errorf("%s at least %s: %v", rev.version, other.version, i < j)
+			}
+		}
+	}
+	for _, version := range []string{"", "2025-06-19", "2099-01-01", "2026-07-28 ", "draft"} {
+		if rev := revisionOf(version); rev != nil {
+			t.Errorf("%q is %s", version, rev.version)
+		}
+	}
+	if revLatest.version != LatestVersion || revLegacy.modern {
+		t.Error("newest revisions are wrong")
+	}
+}
+
+// TestMethodDefined says which revisions, as digits 1 to 5, have a method or
+// notification to a server and to a client.
+func TestMethodDefined(t *testing.T) {
+	want := map[string][2]string{
+		"initialize": {"1234", ""}, "server/discover": {"5", ""}, "ping": {"1234", "1234"}, "logging/setLevel": {"1234", ""},
+		"tools/list": {"12345", ""}, "tools/call": {"12345", ""}, "prompts/list": {"12345", ""}, "prompts/get": {"12345", ""},
+		"resources/list": {"12345", ""}, "resources/templates/list": {"12345", ""}, "resources/read": {"12345", ""},
+		"resources/subscribe": {"1234", ""}, "resources/unsubscribe": {"1234", ""}, "completion/complete": {"12345", ""},
+		"subscriptions/listen": {"5", ""}, "tasks/get": {"4", "4"}, "tasks/result": {"4", "4"}, "tasks/list": {"4", "4"},
+		"tasks/cancel": {"4", "4"}, "sampling/createMessage": {"", "1234"}, "roots/list": {"", "1234"}, "elicitation/create": {"", "34"},
+		"notifications/initialized": {"1234", ""}, "notifications/cancelled": {"12345", "12345"},
+		"notifications/progress": {"1234", "12345"}, "notifications/message": {"", "12345"},
+		"notifications/tools/list_changed": {"", "12345"}, "notifications/prompts/list_changed": {"", "12345"},
+		"notifications/resources/list_changed": {"", "12345"}, "notifications/resources/updated": {"", "12345"},
+		"notifications/roots/list_changed": {"1234", ""}, "notifications/subscriptions/acknowledged": {"", "5"},
+		"notifications/elicitation/complete": {"", "4"}, "notifications/tasks/status": {"4", "4"},
+		"tasks/update": {"", ""}, "notifications/tasks": {"", ""}, "Ping": {"", ""}, "": {"", ""},
+	}
+	for name := range methods {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s is in the table of methods only", name)
+		}
+	}
+	for name, revs := range want {
+		for side, toServer := range []bool{true, false} {
+			for i, rev := range revisions {
+				expect := strings.Contains(revs[side], fmt.Sprint(i+1))
+				if got := methodDefined(name, rev, toServer); got != expect {
+					t.Errorf("%s at %s, to a server %v: %v", name, rev.version, toServer, got)
+				}
+			}
+		}
+	}
+}
+
+func TestMeta(t *testing.T) {
+	m := Meta{"example.org/n": json.RawMessage("9007199254740993"), "example.org/o": json.RawMessage(`{"roots":{},"Roots":5}`)}
+	var n int64
+	if ok, err := m.Get("example.org/n", &n); !ok || err != nil || n != 9007199254740993 {
+		t.Error(ok, err, n)
+	}
+	var caps ClientCapabilities
+	if ok, err := m.Get("example.org/o", &caps); !ok || err != nil || caps.Roots == nil {
+		t.Error(ok, err, caps)
+	}
+	if ok, err := m.Get("example.org/absent", &n); ok || err != nil {
+		t.Error(ok, err)
+	}
+	if ok, err := m.Get("example.org/o", &n); !ok || err == nil || err.Error() != "example.org/o must be a number" {
+		t.Error(ok, err)
+	}
+	m.Set("example.org/c", Text("<"))
+	m.Set("example.org/r", json.RawMessage("[1.50]"))
+	if got := string(m["example.org/c"]) + string(m["example.org/r"]); got != `{"type":"text","text":"<"}[1.50]` {
+		t.Error(got)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("Set of what has no JSON does not panic")
+		}
+	}()
+	m.Set("example.org/f", func() {})
+}
+
+// TestDecodeParams reads params from a peer, who must keep to the revision.
+func TestDecodeParams(t *testing.T) {
+	tests := []struct {
+		v    any
+		rev  *revision
+		doc  string
+		want string // the error, or what it encodes to
+	}{
+		{CallToolParams{}, rev20251125, `{"name":"a","Name":"b","paramſ":1,"ARGUMENTS":{},"arguments":{"A":1,"a":2}}`, `{"name":"a","arguments":{"A":1,"a":2}}`},
+		{CallToolParams{}, rev20251125, `{"name":"a","name":"b"}`, "params.name is given twice"},
+		{CallToolParams{}, rev20251125, `{"n\u0061me":"a","name":"a"}`, "params.name is given twice"},
+		{CallToolParams{}, rev20251125, `{"name":"a","other":1,"other":2}`, `{"name":"a"}`},
+		{CallToolParams{}, rev20251125, `{}`, "params.name is missing"},
+		{CallToolParams{}, rev20251125, ``, "params.name is missing"},
+		{CallToolParams{}, rev20251125, `null`, "params must not be null"},
+		{CallToolParams{}, rev20251125, `[]`, "params must be an object"},
+		{CallToolParams{}, rev20251125, `"x"`, "params must be an object"},
+		{CallToolParams{}, rev20251125, `7`, "params must be an object"},
+		{CallToolParams{}, rev20251125, `{"name":null}`, "params.name must not be null"},
+		{CallToolParams{}, rev20251125, `{"name":7}`, "params.name must be a string"},
+		{CallToolParams{}, rev20251125, `{"name":"","arguments":null}`, "params.arguments must be an object"},
+		{CallToolParams{}, rev20251125, `{"name":"","arguments":[]}`, "params.arguments must be an object"},
+		{CallToolParams{}, rev20251125, `{"name":"","_meta":null}`, "params._meta must not be null"},
+		{CallToolParams{}, rev20251125, `{"name":"","_meta":[]}`, "params._meta must be an object"},
+		{CallToolParams{}, rev20251125, `{"name":"","_meta":{"a":1,"a":2}}`, `params._meta["a"] is given twice`},
+		{CallToolParams{}, rev20251125, `{"name":"","_meta":{},"arguments":{}}`, `{"name":"","arguments":{},"_meta":{}}`},
+		{CallToolParams{}, rev20251125, `{"name":"x"`, "params: ',' or '}' expected at offset 11"},
+		{CallToolParams{}, rev20251125, `{"name":"x"} {}`, "params: text after the value at offset 13"},
+		{CallToolParams{}, rev20251125, `{"name":"x","arguments":{"a":tru}}`, "params: invalid value at offset 29"},
+		// of other revisions: as unknown members, whatever they hold
+		{CallToolParams{}, rev20250618, `{"name":"x","task":5,"requestState":5,"requestState":6}`, `{"name":"x"}`},
+		{CallToolParams{}, rev20260728, `{"name":"x","task":5,"requestState":""}`, `{"name":"x","requestState":""}`},
+		{CallToolParams{}, rev20260728, `{"name":"x","requestState":null}`, "params.requestState must not be null"},
+		{CallToolParams{}, rev20260728, `{"name":"x","inputResponses":{"k":null,"l":{}}}`, `{"name":"x","inputResponses":{"k":null,"l":{}}}`},
+		{ListParams{}, rev20241105, ``, `{}`},
+		{ListParams{}, rev20241105, `{"cursor":""}`, `{"cursor":""}`},
+		{ListParams{}, rev20241105, `{"cursor":null}`, "params.cursor must not be null"},
+		{ListParams{}, rev20241105, `{"cursor":0}`, "params.cursor must be a string"},
+		{InitializeParams{}, rev20241105, `{"protocolVersion":7}`, "params.protocolVersion must be a string"},
+		{InitializeParams{}, rev20241105, `{"protocolVersion":"","clientInfo":{"name":"n","version":"v"}}`, "params.capabilities is missing"},
+		{InitializeParams{}, rev20241105, `{"protocolVersion":"","capabilities":{"roots":{"listChanged":false}},"clientInfo":{"name":"n"}}`, "params.clientInfo.version is missing"},
+		{InitializeParams{}, rev20241105, `{"protocolVersion":"","capabilities":{"roots":null},"clientInfo":{"name":"n","version":"v"}}`, "params.capabilities.roots must not be null"},
+		{ProgressParams{}, rev20250326, `{"progressToken":"","progress":0}`, `{"progressToken":"","progress":0}`},
+		{ProgressParams{}, rev20250326, `{"progressToken":9007199254740993,"progress":1e2,"total":0.5}`, `{"progressToken":9007199254740993,"progress":100,"total":0.5}`},
+		{ProgressParams{}, rev20250326, `{"progressToken":1.5,"progress":0}`, "params.progressToken must be a string or an integer"},
+		{ProgressParams{}, rev20250326, `{"progressToken":null,"progress":0}`, "params.progressToken must not be null"},
+		{ProgressParams{}, rev20250326, `{"progressToken":0,"progress":1e400}`, "params.progress must be a number within the range of float64"},
+		{LogParams{}, rev20250326, `{"level":"info","data":null}`, `{"level":"info","data":null}`},
+		{LogParams{}, rev20250326, `{"level":"info"}`, "params.data is missing"},
+		{TaskResult{}, rev20251125, `{"taskId":"a","status":"working","createdAt":"","lastUpdatedAt":"","ttl":null}`, `{"taskId":"a","status":"working","createdAt":"","lastUpdatedAt":"","ttl":null}`},
+		{TaskResult{}, rev20251125, `{"taskId":"a","status":"working","createdAt":"","lastUpdatedAt":""}`, "params.ttl is missing"},
+		{TaskResult{}, rev20251125, `{"taskId":"a","status":"working","createdAt":"","lastUpdatedAt":"","ttl":1e3,"pollInterval":5.0}`, `{"taskId":"a","status":"working","createdAt":"","lastUpdatedAt":"","ttl":1000,"pollInterval":5}`},
+		{TaskResult{}, rev20251125, `{"taskId":"a","status":"working","createdAt":"","lastUpdatedAt":"","ttl":1.5}`, "params.ttl must be an integer within the range of int64"},
+		{TaskResult{}, rev20251125, `{"taskId":"a","status":"working","createdAt":"","lastUpdatedAt":"","ttl":9223372036854775808}`, "params.ttl must be an integer within the range of int64"},
+		{CompleteParams{}, rev20250618, `{"ref":{"type":"ref/prompt","name":"","uri":5},"argument":{"name":"","value":""}}`, `{"ref":{"type":"ref/prompt","name":""},"argument":{"name":"","value":""}}`},
+		{CompleteParams{}, rev20250618, `{"ref":{"name":"","type":"ref/resource"},"argument":{"name":"","value":""}}`, "params.ref.uri is missing"},
+		{CompleteParams{}, rev20250618, `{"ref":{"type":"ref/tool"},"argument":{"name":"","value":""}}`, `params.ref.type cannot be "ref/tool"`},
+		{CompleteParams{}, rev20250618, `{"ref":{},"argument":{"name":"","value":""}}`, "params.ref.type is missing"},
+		{CompleteParams{}, rev20250618, `{"ref":{"type":5},"argument":{"name":"","value":""}}`, "params.ref.type must be a string"},
+		{GetPromptParams{}, rev20250618, `{"name":"","arguments":{"a":1}}`, `params.arguments["a"] must be a string`},
+		{GetPromptParams{}, rev20250618, `{"name":"","arguments":{"a":"1","a":"2"}}`, `params.arguments["a"] is given twice`},
+		{ElicitParams{}, rev20251125, `{"message":"m"}`, "params.requestedSchema is missing"},
+		{ElicitParams{}, rev20251125, `{"message":"m","mode":"url","url":"u"}`, "params.elicitationId is missing"},
+		{ElicitParams{}, rev20260728, `{"message":"m","mode":"url","url":"u"}`, `{"mode":"url","message":"m","url":"u"}`},
+		{ElicitParams{}, rev20260728, `{"message":"m","requestedSchema":true}`, "params.requestedSchema must be an object"},
+		{CreateMessageParams{}, rev20251125, `{"maxTokens":1,"messages":[{"role":"user","content":{"type":"text"}}]}`, "params.messages[0].content.text is missing"},
+		{CreateMessageParams{}, rev20251125, `{"maxTokens":1,"messages":[{"role":"user","content":[{"text":""}]}]}`, "params.messages[0].content[0].type is missing"},
+		{CreateMessageParams{}, rev20251125, `{"maxTokens":1,"messages":[null]}`, "params.messages[0] must not be null"},
+		{CreateMessageParams{}, rev20251125, `{"maxTokens":1,"messages":[{"role":"user","content":{"type":"tool_result","toolUseId":"","content":[{"type":"image","data":"?","mimeType":""}]}}]}`,
+			"params.messages[0].content.content[0].data must be base64"},
+		{CreateMessageParams{}, rev20251125, `{"maxTokens":1,"messages":[{"role":"user","content":{"type":"tool_result","toolUseId":"","content":[{"type":"resource","resource":null}]}}]}`,
+			"params.messages[0].content.content[0].resource must not be null"},
+		{ListenParams{}, rev20260728, `{"notifications":{"toolsListChanged":1}}`, "params.notifications.toolsListChanged must be true or false"},
+	}
+	for _, tt := range tests {
+		p := reflect.New(reflect.TypeOf(tt.v)).Interface()
+		got := ""
+		if err := decodeAt([]byte(tt.doc), p, tt.rev, true); err != nil {
+			got = err.Error()
+		} else if out, err := encodeAt(nil, p, tt.rev); err != nil {
+			t.Error(err)
+		} else {
+			got = string(out)
+		}
+		if got != tt.want {
+			t.Errorf("%T at %s %s:\n got %s\nwant %s", tt.v, tt.rev.version, tt.doc, got, tt.want)
+		}
+	}
+}
+
+// TestDecodeResult reads results, of which what is usable is used.
+func TestDecodeResult(t *testing.T) {
+	tests := []struct {
+		v    any
+		rev  *revision
+		doc  string
+		want string // the error, or what it encodes to
+	}{
+		{CallToolResult{}, rev20241105, `{}`, `{"content":[]}`},
+		{CallToolResult{}, rev20241105, `{"content":null,"isError":null,"_meta":null}`, `{"content":[]}`},
+		{CallToolResult{}, rev20250618, `{"content":[null,{"type":"text"}],"structuredContent":null}`, `{"content":[{"type":"text","text":""}]}`},
+		{CallToolResult{}, rev20260728, `{"content":[],"structuredContent":null}`, `{"content":[],"structuredContent":null}`},
+		{CallToolResult{}, rev20241105, `{"content":[{"type":"text","text":"a"}],"structuredContent":{},"resultType":5,"toolResult":{}}`, `{"content":[{"type":"text","text":"a"}]}`},
+		{CallToolResult{}, rev20241105, `{"content":{}}`, "result.content must be an array"},
+		{CallToolResult{}, rev20241105, `{"content":[],"content":[]}`, "result.content is given twice"},
+		{CallToolResult{}, rev20251125, `{"content":[{"type":"smell","x":[1.0]},{"kind":1}]}`, `{"content":[{"type":"smell","x":[1.0]},{"kind":1}]}`},
+		{CallToolResult{}, rev20251125, `{"content":[{"type":"image","data":"AAE"}]}`, "result.content[0].data must be base64"},
+		{CallToolResult{}, rev20251125, `{"content":[{"type":"resource","resource":null}]}`, `{"content":[{"type":"resource","resource":{"uri":"","text":""}}]}`},
+		{ListToolsResult{}, rev20241105, `{"tools":null,"nextCursor":null}`, `{"tools":[]}`},
+		{ListToolsResult{}, rev20241105, `{"tools":[null,{"name":"t"}],"nextCursor":""}`, `{"tools":[{"name":"t","inputSchema":{"type":"object"}}],"nextCursor":""}`},
+		{ListToolsResult{}, rev20241105, `{"tools":[{"name":5}]}`, "result.tools[0].name must be a string"},
+		{ListToolsResult{}, rev20260728, `{"tools":[],"ttlMs":-5,"cacheScope":"public"}`, `{"tools":[],"ttlMs":0,"cacheScope":"public"}`},
+		{ListToolsResult{}, rev20260728, `{"tools":[],"ttlMs":5}`, `{"tools":[],"ttlMs":5,"cacheScope":"private"}`},
+		{ListToolsResult{}, rev20260728, `{"tools":[]}`, `{"tools":[]}`},
+		{CompleteResult{}, rev20241105, `{}`, `{"completion":{"values":[]}}`},
+		{CompleteResult{}, rev20241105, `{"completion":{}}`, `{"completion":{"values":[]}}`},
+		{ReadResourceResult{}, rev20241105, `{"contents":[{"uri":"u"},{"uri":"u","blob":""}]}`, `{"contents":[{"uri":"u","text":""},{"uri":"u","blob":""}]}`},
+		{CreateMessageResult{}, rev20250618, `{"role":"user","content":[{"type":"text","text":"a"}],"model":"m"}`, `{"role":"user","content":{"type":"text","text":"a"},"model":"m"}`},
+		{InitializeResult{}, rev20241105, `{"protocolVersion":"2024-11-05","capabilities":{"tools":{"listChanged":null},"logging":{"x":1}},"serverInfo":null}`,
+			`{"protocolVersion":"2024-11-05","capabilities":{"logging":{},"tools":{}},"serverInfo":{"name":"","version":""}}`},
+		{InputRequiredResult{}, rev20260728, `{"resultType":"input_required","inputRequests":{"a":null}}`, `{"resultType":"input_required","inputRequests":{"a":{"method":""}}}`},
+	}
+	for _, tt := range tests {
+		p := reflect.New(reflect.TypeOf(tt.v)).Interface()
+		got := ""
+		if err := decodeAt([]byte(tt.doc), p, tt.rev, false); err != nil {
+			got = err.Error()
+		} else if out, err := encodeAt(nil, p, tt.rev); err != nil {
+			got = "encoding: " + err.Error()
+		} else {
+			got = string(out)
+		}
+		if got != tt.want {
+			t.Errorf("%T at %s %s:\n got %s\nwant %s", tt.v, tt.rev.version, tt.doc, got, tt.want)
+		}
+	}
+}
+
+// TestNilResource keeps a careless peer from crashing whoever reads a result.
+func TestNilResource(t *testing.T) {
+	for _, doc := range []string{`{"content":[{"type":"resource"}]}`, `{"content":[{"type":"resource","resource":null}]}`} {
+		var res CallToolResult
+		if err := decodeAt([]byte(doc), &res, rev20251125, false); err != nil || res.Content[0].Resource == nil {
+			t.Errorf("%s: %v, %+v", doc, err, res)
+		}
+	}
+}
+
+func TestEncodeAt(t *testing.T) {
+	big := json.RawMessage(`{"a": 9007199254740993,
+	"b":1.10, "c":1e309}`)
+	yes, no := true, false
+	tests := []struct {
+		v    any
+		rev  *revision
+		want string // an error if it does not begin with { or [
+	}{
+		{Text("<a>&\u2028\u2029\x00\xff"), rev20241105, `{"type":"text","text":"<a>&\u2028\u2029\u0000` + "\uFFFD" + `"}`},
+		{CallToolResult{}, rev20241105, `{"content":[]}`},
+		{(*CallToolResult)(nil), rev20241105, `{"content":[]}`},
+		{CallToolResult{Content: []Content{Text("")}, StructuredContent: big, IsError: true}, rev20250618,
+			`{"content":[{"type":"text","text":""}],"structuredContent":{"a":9007199254740993,"b":1.10,"c":1e309},"isError":true}`},
+		{CallToolResult{StructuredContent: big}, rev20250326, `{"content":[]}`},
+		{CallToolResult{StructuredContent: json.RawMessage(`[1]`)}, rev20251125, `{"content":[]}`},
+		{CallToolResult{StructuredContent: json.RawMessage(`[1]`)}, rev20260728, `{"content":[],"structuredContent":[1]}`},
+		{CallToolResult{StructuredContent: json.RawMessage(`null`)}, rev20260728, `{"content":[],"structuredContent":null}`},
+		{CallToolResult{StructuredContent: json.RawMessage(`{"a":}`)}, rev20260728, "structuredContent invalid value at offset 5"},
+		{CallToolResult{Meta: Meta{}}, rev20241105, `{"content":[],"_meta":{}}`},
+		{CallToolResult{Meta: Meta{"b": json.RawMessage("1"), "a": nil}}, rev20241105, `{"content":[],"_meta":{"a":null,"b":1}}`},
+		{CallToolResult{Meta: Meta{"b": json.RawMessage("1 2")}}, rev20241105, `_meta["b"] text after the value at offset 2`},
+		{CallToolParams{Name: "a", Arguments: json.RawMessage(` {} `)}, rev20241105, `{"name":"a","arguments":{}}`},
+		{CallToolParams{Name: "a", Arguments: json.RawMessage(`[]`)}, rev20241105, "arguments must be a JSON object"},
+		{Tool{Name: "a"}, rev20241105, `{"name":"a","inputSchema":{"type":"object"}}`},
+		{Tool{Name: "a", OutputSchema: json.RawMessage(`{"type":"array"}`)}, rev20251125, `{"name":"a","inputSchema":{"type":"object"}}`},
+		{Tool{Name: "a", OutputSchema: json.RawMessage(`{"type":"array"}`)}, rev20260728, `{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"array"}}`},
+		{Tool{Name: "a", OutputSchema: json.RawMessage(`{"type":"object"}`)}, rev20250618, `{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`},
+		{ToolAnnotations{ReadOnlyHint: &no, OpenWorldHint: &yes}, rev20250326, `{"readOnlyHint":false,"openWorldHint":true}`},
+		{[]Tool(nil), rev20241105, `[]`},
+		{[]Tool{{Name: "a"}}, rev20241105, `[{"name":"a","inputSchema":{"type":"object"}}]`},
+		{&ListToolsResult{NextCursor: new(string)}, rev20260728, `{"tools":[],"nextCursor":""}`},
+		{ListToolsResult{CacheHints: CacheHints{CacheScope: "public"}}, rev20260728, `{"tools":[],"ttlMs":0,"cacheScope":"public"}`},
+		{ListToolsResult{CacheHints: CacheHints{TTLMs: 7}}, rev20251125, `{"tools":[]}`},
+		{ServerCapabilities{Tools: &ListCapability{}, Logging: new(struct{})}, rev20241105, `{"logging":{},"tools":{}}`},
+		{ServerCapabilities{Tasks: &TasksCapability{Requests: map[string]map[string]struct{}{"tools": {"call": {}}}}}, rev20251125,
+			`{"tasks":{"requests":{"tools":{"call":{}}}}}`},
+		{Annotations{Audience: []Role{}, Priority: new(float64)}, rev20241105, `{"audience":[],"priority":0}`},
+		{ProgressParams{ProgressToken: IntID(0), Progress: 1e21, Total: new(float64)}, rev20241105, `{"progressToken":0,"progress":1e+21,"total":0}`},
+		{ProgressParams{ProgressToken: IntID(0), Progress: math.NaN()}, rev20241105, "progress NaN is no JSON number"},
+		{LogParams{Level: "info"}, rev20241105, `{"level":"info","data":null}`},
+		{ResourceContents{URI: "u", Blob: []byte{}}, rev20241105, `{"uri":"u","blob":""}`},
+		{ResourceContents{URI: "u"}, rev20241105, `{"uri":"u","text":""}`},
+		{Content{}, rev20260728, `content of the unknown type "" needs an object as Raw`},
+		{Content{Type: "smell", Raw: json.RawMessage(`[]`)}, rev20260728, `content of the unknown type "smell" needs an object as Raw`},
+		{ElicitParams{Message: "m"}, rev20250618, `{"message":"m","requestedSchema":{"type":"object","properties":{}}}`},
+		{ElicitParams{Message: "m", URL: "u"}, rev20260728, `{"mode":"url","message":"m","url":"u"}`},
+		{ElicitParams{Message: "m", Mode: "form"}, rev20250618, `{"message":"m","requestedSchema":{"type":"object","properties":{}}}`},
+		{InputRequiredResult{}, rev20260728, `{"resultType":"input_required"}`},
+		{InputRequests{"a": {Method: "roots/list"}}, rev20260728, `{"a":{"method":"roots/list"}}`},
+		{InputRequests{"a": {Method: "roots/list", Params: json.RawMessage("5")}}, rev20260728, `["a"].params must be a JSON object`},
+		{InputResponses(nil), rev20260728, `{}`},
+		{Task{TaskID: "a"}, rev20251125, `{"taskId":"a","status":"","createdAt":"","lastUpdatedAt":"","ttl":null}`},
+		{UnsupportedVersionData{}, rev20260728, `{"supported":[],"requested":""}`},
+		{map[string]any{"a": Text("<"), "b": []string(nil)}, rev20241105, `{"a":{"type":"text","text":"<"},"b":null}`},
+		{json.RawMessage("[1.0,\n2]"), rev20241105, `[1.0,2]`},
+		{nil, rev20241105, `null`},
+	}
+	for _, tt := range tests {
+		out, err := encodeAt([]byte("x"), tt.v, tt.rev)
+		got := strings.TrimPrefix(string(out), "x")
+		if err != nil {
+			if got != "" {
+				t.Errorf("%T: left %q after %v", tt.v, got, err)
+			}
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("%T at %s:\n got %s\nwant %s", tt.v, tt.rev.version, got, tt.want)
+		}
+	}
+}
+
+// TestContentOfOtherRevisions shows what a peer gets for content that its
+// revision does not have.
+func TestContentOfOtherRevisions(t *testing.T) {
+	blocks := []Content{
+		Audio([]byte{1}, "audio/wav"), ResourceLink(Resource{URI: "mem:/a", Name: "a"}),
+		{Type: "tool_use", ID: "u", Name: "count"}, {Type: "smell", Raw: json.RawMessage(`{"type":"smell"}`)},
+		Image(nil, "image/png"), EmbeddedResource(ResourceContents{URI: "mem:/b"}),
+	}
+	want := map[*revision]string{
+		rev20241105: `{"type":"text","text":"[audio audio/wav]"} {"type":"text","text":"a: mem:/a"} {"type":"text","text":"[tool_use count]"}`,
+		rev20250326: `{"type":"audio","data":"AQ==","mimeType":"audio/wav"} {"type":"text","text":"a: mem:/a"} {"type":"text","text":"[tool_use count]"}`,
+		rev20250618: `{"type":"audio","data":"AQ==","mimeType":"audio/wav"} {"type":"resource_link","uri":"mem:/a","name":"a"} {"type":"text","text":"[tool_use count]"}`,
+		rev20251125: `{"type":"audio","data":"AQ==","mimeType":"audio/wav"} {"type":"resource_link","uri":"mem:/a","name":"a"} {"type":"tool_use","name":"count","id":"u","input":{}}`,
+	}
+	want[rev20260728] = want[rev20251125]
+	for rev, want := range want {
+		want += ` {"type":"smell"} {"type":"image","data":"","mimeType":"image/png"} {"type":"resource","resource":{"uri":"mem:/b","text":""}}`
+		got, sep := "", ""
+		for _, c := range blocks {
+			out, err := encodeAt(nil, c, rev)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, sep = got+sep+string(out), " "
+		}
+		if got != want {
+			t.Errorf("at %s:\n got %s\nwant %s", rev.version, got, want)
+		}
+	}
+}
+
+func TestOneOrMoreBlocks(t *testing.T) {
+	one, two := []Content{Text("a")}, []Content{Text("a"), Text("b")}
+	a, b := `{"type":"text","text":"a"}`, `{"type":"text","text":"b"}`
+	for _, rev := range revisions[1:] { // the message type has no _meta below
+		many := rev.atLeast(rev20251125)
+		for _, tt := range []struct {
+			content []Content
+			want    string
+			ok      bool
+		}{{nil, "[]", many}, {one, a, true}, {two, "[" + a + "," + b + "]", many}} {
+			out, err := encodeAt(nil, SamplingMessage{Role: "user", Content: tt.content}, rev)
+			switch {
+			case (err == nil) != tt.ok:
+				t.Errorf("%s, %d blocks: %v", rev.version, len(tt.content), err)
+			case err != nil && err.Error() != "content must be exactly one block at "+rev.version:
+				t.Error(err)
+			case err == nil && string(out) != `{"role":"user","content":`+tt.want+`}`:
+				t.Errorf("%s: %s", rev.version, out)
+			}
+		}
+	}
+}
+
+// TestMarshalJSON shows that encoding/json writes and reads those of our types
+// that it could not by itself, where they stand in values of others.
+func TestMarshalJSON(t *testing.T) {
+	shows(t, "sampling.content.array")
+	type other struct {
+		C []Content
+		R ResourceContents
+		M SamplingMessage
+		S CreateMessageResult
+		P *Content
+	}
+	v := other{
+		C: []Content{Text(""), {Type: "tool_result", ToolUseID: "u"}, Image([]byte("<"), "x")}, R: ResourceContents{URI: "u"},
+		M: SamplingMessage{Role: "user", Content: []Content{Text("a")}}, S: CreateMessageResult{Content: []Content{Text("a"), Text("b")}},
+	}
+	want := `{"C":[{"type":"text","text":""},{"type":"tool_result","toolUseId":"u","content":[]},{"type":"image","data":"PA==","mimeType":"x"}],` +
+		`"R":{"uri":"u","text":""},"M":{"role":"user","content":{"type":"text","text":"a"}},` +
+		`"S":{"role":"","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"model":""},"P":null}`
+	out, err := json.Marshal(v)
+	if err != nil || string(out) != want {
+		t.Errorf("%s\n%v", out, err)
+	}
+	var back other
+	if err := json.Unmarshal([]byte(want), &back); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := json.Marshal(&back); err != nil || string(again) != want {
+		t.Errorf("%s\n%v", again, err)
+	}
+	for doc, message := range map[string]string{
+		`{"C":[{"type":"text","text":5}]}`: "content.text must be a string",
+		`{"M":{"content":5}}`:              "message.content must be an array",
+		`{"R":[]}`:                         "resource contents must be an object",
+		`{"S":{"content":"x"}}`:            "result.content must be an array",
+	} {
+		if err := json.Unmarshal([]byte(doc), &back); err == nil || err.Error() != message {
+			t.Errorf("%s: %v", doc, err)
+		}
+	}
+}
+
+func TestEncodeResult(t *testing.T) {
+	shows(t, "base.resulttype.present", "base.resulttype.value", "meta.result.server-info", "caching.hints", "caching.scope.value",
+		"caching.ttl.nonnegative", "caching.no-hints-interim")
+	info := []byte(`{"name":"s","version":"1"}`)
+	meta := `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}`
+	plain, cached := &stamp{serverInfo: info}, &stamp{serverInfo: info, cacheable: true, ttlMs: -1}
+	tests := []struct {
+		v    any
+		st   *stamp
+		want string // at 2026-07-28; an error if it does not begin with {
+	}{
+		{nil, plain, `{"resultType":"complete",` + meta + `}}`},
+		{nil, &stamp{}, `{"resultType":"complete"}`},
+		{nil, nil, `{}`},
+		{EmptyResult{}, plain, `{"resultType":"complete",` + meta + `}}`},
+		{(*EmptyResult)(nil), plain, `{"resultType":"complete",` + meta + `}}`},
+		{EmptyResult{ResultType: "task"}, plain, `{"resultType":"task",` + meta + `}}`},
+		{EmptyResult{}, nil, `{}`},
+		{&CallToolResult{Meta: Meta{"a": json.RawMessage("1")}}, plain, `{"resultType":"complete","content":[],` + meta + `,"a":1}}`},
+		{&CallToolResult{Meta: Meta{metaServerInfo: json.RawMessage("{}")}}, plain, `{"resultType":"complete","content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{}}}`},
+		{&ListToolsResult{}, cached, `{"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"private",` + meta + `}}`},
+		{&ListToolsResult{}, plain, `{"resultType":"complete","tools":[],` + meta + `}}`},
+		{&ListToolsResult{CacheHints: CacheHints{TTLMs: 9, CacheScope: "public"}}, cached, `{"resultType":"complete","tools":[],"ttlMs":9,"cacheScope":"public",` + meta + `}}`},
+		{&ListToolsResult{}, &stamp{cacheable: true, ttlMs: 5, cacheScope: "public"}, `{"resultType":"complete","tools":[],"ttlMs":5,"cacheScope":"public"}`},
+		{&InputRequiredResult{}, cached, `{"resultType":"input_required",` + meta + `}}`},
+		{map[string]int{"a": 1}, cached, `{"resultType":"complete","ttlMs":0,"cacheScope":"private",` + meta + `},"a":1}`},
+		{map[string]any{"_meta": map[string]int{}, "ttlMs": -3, "resultType": "x"}, cached, `{"cacheScope":"private",` + meta + `},"resultType":"x","ttlMs":0}`},
+		{map[string]any{"_meta": map[string]int{"b": 1}}, plain, `{"resultType":"complete",` + meta + `,"b":1}}`},
+		{map[string]any{"_meta": nil}, plain, `{"resultType":"complete",` + meta + `}}`},
+		{map[string]any{"_meta": 1}, plain, "_meta of a result must be a JSON object"},
+		{json.RawMessage(`{"ttlMs":1, "cacheScope":"public", "_meta":{"io.modelcontextprotocol/serverInfo":null}, "x":[1.0]}`), cached,
+			`{"resultType":"complete","ttlMs":1, "cacheScope":"public", "_meta":{"io.modelcontextprotocol/serverInfo":null}, "x":[1.0]}`},
+		{json.RawMessage(`[]`), plain, "a result must be a JSON object"},
+		{json.RawMessage(`{`), plain, "string expected at offset 1"},
+		{struct{ A func() }{}, plain, "json: unsupported type: func()"},
+		{"x", nil, "a result must be a JSON object"},
+	}
+	for _, tt := range tests {
+		before := fmt.Sprintf("%+v", tt.v)
+		out, err := encodeResult([]byte("x"), tt.v, rev20260728, tt.st)
+		got := strings.TrimPrefix(string(out), "x")
+		if err != nil {
+			got = err.Error()
+		} else if err := validJSON(out[1:]); err != nil {
+			t.Error(err)
+		}
+		if got != tt.want {
+			t.Errorf("%T %+v:\n got %s\nwant %s", tt.v, tt.v, got, tt.want)
+		}
+		if after := fmt.Sprintf("%+v", tt.v); after != before {
+			t.Errorf("%s was changed to %s", before, after)
+		}
+	}
+}
+
+// TestLegacyResults shows that no older revision gets what came later.
+func TestLegacyResults(t *testing.T) {
+	st := &stamp{serverInfo: []byte("{}"), cacheable: true, ttlMs: 5, cacheScope: "public"}
+	for _, rev := range revisions[:4] {
+		for v, want := range map[any]string{
+			nil:            `{}`,
+			&EmptyResult{}: `{}`,
+			&ListToolsResult{ResultType: "complete", CacheHints: CacheHints{5, "public"}}: `{"tools":[]}`,
+			&struct{ A int }{1}: `{"A":1}`,
+		} {
+			if out, err := encodeResult(nil, v, rev, st); err != nil || string(out) != want {
+				t.Errorf("%T at %s: %s, %v", v, rev.version, out, err)
+			}
+		}
+	}
+}
+
+// Types for the comparison with encoding/json.
+
+// A box puts T where arguments may have it.
+type box[T any] struct {
+	F T            `json:"1"`
+	P *T           `json:"2"`
+	S []T          `json:"3"`
+	M map[string]T `json:"4"`
+	A [2]T         `json:"5,omitempty"`
+}
+
+type (
+	textual   struct{ text string } // has UnmarshalText
+	selfmade  struct{ raw string }  // has UnmarshalJSON
+	both      string                // has both
+	bytesLike []byte
+	flag      bool
+	stringer  interface{ String() string }
+	hidden    struct {
+		H int `json:"h"`
+		T int `json:"-"`
+	}
+	Shown struct {
+		Sh int
+		D  int
+	}
+	tagged struct {
+		D int
+	}
+	named struct {
+		X int `json:"D"`
+	}
+	embeds struct {
+		hidden
+		*Shown
+		tagged `json:"tagged"`
+		Name   string `json:"n,omitempty"`
+		skipped
+	}
+	skipped   struct{ s int }
+	embedsPtr struct {
+		*hidden
+		X int `json:"x"`
+	}
+	clash struct { // D of both is hidden, s is not
+		Shown
+		tagged
+	}
+	wins struct { // a name from a tag does
+		Shown
+		named
+	}
+	deeper struct {
+		clash
+		D string
+	}
+	twice struct { // by two ways at one depth
+		left
+		right
+	}
+	left   struct{ Shown }
+	right  struct{ Shown }
+	quotes struct {
+		I int      `json:"i,string"`
+		F float64  `json:"f,string"`
+		B bool     `json:"b,string"`
+		S string   `json:"s,string"`
+		P *int     `json:"p,string"`
+		L []string `json:"l,string"`
+	}
+	list struct {
+		V    int   `json:"v"`
+		Next *list `json:"next"`
+	}
+	timed struct {
+		time.Time
+		Note string
+	}
+	oddNames struct {
+		O1 int `json:"a b"`
+		O2 int `json:"\"b\""` // no name that encoding/json takes
+		O3 int `json:",omitempty"`
+		O4 int `json:"日本"`
+		O5 int `json:"-,"`
+		O6 int
+		o7 int
+	}
+)
+
+func (x *textual) UnmarshalText(text []byte) error {
+	if string(text) == "no" {
+		return errors.New("no")
+	}
+	x.text = string(text)
+	return nil
+}
+
+func (x *selfmade) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "false" {
+		return errors.New("no")
+	}
+	x.raw = string(raw)
+	return nil
+}
+
+func (x *both) UnmarshalJSON(raw []byte) error  { *x = both("json:" + string(raw)); return nil }
+func (x *both) UnmarshalText(text []byte) error { *x = both("text:" + string(text)); return nil }
+
+func boxed[T any]() func() any { return func() any { return new(box[T]) } }
+
+// argumentTypes makes zero values of many Go types.
+var argumentTypes = []func() any{
+	boxed[bool](), boxed[int](), boxed[int8](), boxed[uint8](), boxed[int64](), boxed[uint64](), boxed[uintptr](),
+	boxed[float32](), boxed[float64](), boxed[string](), boxed[json.Number](), boxed[flag](), boxed[bytesLike](),
+	boxed[[]byte](), boxed[[]int8](), boxed[[]uint16](), boxed[[2]byte](), boxed[[]string](), boxed[[3]string](), boxed[[][]int](),
+	boxed[map[string]int](), boxed[map[int8]string](), boxed[map[uint]any](), boxed[map[bool]int](), boxed[map[textual]int](),
+	boxed[map[both]int](), boxed[map[json.Number]int](), boxed[map[string]*string](), boxed[map[string]json.RawMessage](),
+	boxed[any](), boxed[[]any](), boxed[map[string]any](), boxed[stringer](), boxed[error](),
+	boxed[*int](), boxed[**string](), boxed[json.RawMessage](), boxed[*json.RawMessage](),
+	boxed[textual](), boxed[*textual](), boxed[selfmade](), boxed[*selfmade](), boxed[both](), boxed[[]both](),
+	boxed[time.Time](), boxed[*time.Time](), boxed[time.Duration](), boxed[big.Int](), boxed[*big.Int](), boxed[netip.Addr](),
+	boxed[timed](), boxed[struct{ time.Time }](), boxed[*struct{ time.Time }](),
+	boxed[embeds](), boxed[embedsPtr](), boxed[clash](), boxed[wins](), boxed[deeper](), boxed[twice](), boxed[quotes](), boxed[list](), boxed[oddNames](), boxed[struct{}](),
+	boxed[chan int](), boxed[func()](), boxed[complex64](), boxed[Content](), boxed[ID](), boxed[Annotations](), boxed[Role](),
+}
+
+// argumentValues are tried as values of all of them.
+var argumentValues = strings.Split(strings.TrimSpace(`
+null
+true
+false
+0
+-0
+1
+-1
+127
+128
+255
+256
+65536
+1.0
+1.5
+1e2
+1E-2
+1e400
+3.5e38
+-3.5e38
+9007199254740993
+9223372036854775807
+9223372036854775808
+18446744073709551615
+18446744073709551616
+""
+"x"
+"1"
+"-5"
+"007"
+"true"
+"null"
+"no"
+"1.5"
+"1e400"
+"\"q\""
+"AQI="
+"AQI"
+"A\nQI="
+"2026-01-02T03:04:05Z"
+"10.0.0.1"
+"\u00e9\ud83d\ude00\/\b"
+"\ud800x"
+"\ud800\u0041"
+[]
+[1]
+[1,2,3]
+[1,-1,300]
+["a"]
+["a","b","c","d"]
+[null]
+[null,1]
+[[1],[]]
+[true,"x",{"y":null}]
+{}
+{"a":1}
+{"1":"x"}
+{"300":"x"}
+{"-1":"x"}
+{"":1,"no":2}
+{"x":{"y":[1,{"z":null}]}}
+{"x":null}
+{"h":1,"Sh":2,"D":3,"n":"n","T":1,"t":1,"tagged":{"D":4}}
+{"h":1}
+{"x":5,"h":null}
+{"Sh":1,"D":"x"}
+{"Sh":1,"D":2}
+{"tagged":null}
+{"i":"1","f":"1.5","b":"true","s":"\"x\"","p":"5","l":["x"]}
+{"i":null,"p":null,"s":null}
+{"i":"null"}
+{"i":1}
+{"i":"x"}
+{"i":""}
+{"s":"x"}
+{"s":"\"x"}
+{"b":"yes"}
+{"f":"1e400"}
+{"p":"null"}
+{"p":[]}
+{"v":1,"next":{"v":2,"next":{"next":null}}}
+{"v":1,"next":[]}
+{"a b":1,"\"b\"":2,"O2":7,"O3":3,"日本":4,"-":5,"O6":6,"o7":1}
+{"Time":"2026-01-02T03:04:05Z","Note":"x"}
+{"type":"text","text":"x"}
+{"audience":["user"],"priority":1,"lastModified":null}
+`), "\n")
+
+// TestArgumentsLikeEncodingJSON shows that decodeArguments takes what
+// encoding/json takes, and makes the same of it.
+func TestArgumentsLikeEncodingJSON(t *testing.T) {
+	accepted := 0
+	for _, zero := range argumentTypes {
+		for _, value := range argumentValues {
+			for _, form := range []string{`{"1":%s}`, `{"2":%s}`, `{"3":[%s]}`, `{"3":%s}`, `{"4":{"k":%s}}`, `{"5":[%[1]s,%[1]s,7]}`, `%s`} {
+				doc := fmt.Sprintf(form, value)
+				want, got := zero(), zero()
+				wantErr, gotErr := unmarshalStd(doc, want), decodeArguments([]byte(doc), got)
+				switch {
+				case (wantErr == nil) != (gotErr == nil):
+					t.Errorf("%T %s:\n got %v\nwant %v", want, doc, gotErr, wantErr)
+				case wantErr == nil && !reflect.DeepEqual(got, want):
+					t.Errorf("%T %s:\n got %+v\nwant %+v", want, doc, got, want)
+				case wantErr == nil:
+					accepted++
+				}
+			}
+		}
+	}
+	if accepted < 5000 {
+		t.Errorf("only %d documents were decoded", accepted)
+	}
+}
+
+// unmarshalStd is json.Unmarshal, with a panic of it as an error.
+func unmarshalStd(doc string, v any) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return json.Unmarshal([]byte(doc), v)
+}
+
+func TestArgumentsUnlikeEncodingJSON(t *testing.T) {
+	type inner struct {
+		Name string `json:"name"`
+	}
+	type in struct {
+		inner
+		N    int64            `json:"n"`
+		Any  any              `json:"any"`
+		List []inner          `json:"list"`
+		Map  map[string]inner `json:"map"`
+		Raw  json.RawMessage  `json:"raw"`
+		Text textual          `json:"text"`
+		Self selfmade         `json:"self"`
+	}
+	tests := []struct{ doc, want string }{ // want is an error, or nothing for the zero value
+		{`{"NAME":"x","Name":"x","N":1,"ANY":1,"naMe":5}`, ""},
+		{"{\"\u212a\":1}", ""},
+		{``, ""},
+		{`null`, ""},
+		{`{"name":"a","name":"b"}`, "arguments.name is given twice"},
+		{`{"name":"a","n\u0061me":"b"}`, "arguments.name is given twice"},
+		{`{"other":1,"other":2}`, ""},
+		{`{"any":{"a":{"b":1,"b":1}}}`, `arguments.any["a"]["b"] is given twice`},
+		{`{"any":[{"b":1,"b":1}]}`, `arguments.any[0]["b"] is given twice`},
+		{`{"any":[{"b":1e999}]}`, `arguments.any[0]["b"] must be a number within the range of float64`},
+		{`{"map":{"a":{},"a":{}}}`, `arguments.map["a"] is given twice`},
+		{`{"map":{"a":{"name":5}}}`, `arguments.map["a"].name must be a string`},
+		{`{"list":[{},{"name":[]}]}`, "arguments.list[1].name must be a string"},
+		{`{"n":1.5}`, "arguments.n must be an integer within the range of int64"},
+		{`{"n":"1"}`, "arguments.n must be a number"},
+		{`{"n":9223372036854775808}`, "arguments.n must be an integer within the range of int64"},
+		{`{"text":"no"}`, "arguments.text no"},
+		{`{"text":5}`, "arguments.text must be a string"},
+		{`{"self":false}`, "arguments.self no"},
+		{`{"n":1`, "arguments: ',' or '}' expected at offset 6"},
+		{`[]`, "arguments must be an object"},
+		{"{\"name\":\"\xff\"}", "arguments: invalid UTF-8 at offset 9"},
+	}
+	for _, tt := range tests {
+		var v in
+		got := ""
+		if err := decodeArguments([]byte(tt.doc), &v); err != nil {
+			got = err.Error()
+		} else if !reflect.DeepEqual(v, in{}) {
+			t.Errorf("%s: %+v", tt.doc, v)
+		}
+		if got != tt.want {
+			t.Errorf("%s:\n got %s\nwant %s", tt.doc, got, tt.want)
+		}
+	}
+	var v in
+	doc := []byte(`{"n":9007199254740993,"raw":{"x": 1.10}}`)
+	if err := decodeArguments(doc, &v); err != nil || v.N != 9007199254740993 || string(v.Raw) != `{"x": 1.10}` {
+		t.Errorf("%+v, %v", v, err)
+	}
+	clear(doc)
+	if string(v.Raw) != `{"x": 1.10}` {
+		t.Errorf("raw arguments share memory with the frame: %s", v.Raw)
+	}
+}
+
+// digits is a type whose names have no upper and lower case, so that
+// encoding/json reads it as we do.
+type digits struct {
+	B bool                       `json:"1"`
+	I int32                      `json:"2"`
+	U uint64                     `json:"3"`
+	F float32                    `json:"4"`
+	S string                     `json:"5"`
+	N json.Number                `json:"6"`
+	L []digits                   `json:"7"`
+	M map[int]any                `json:"8"`
+	P **digits                   `json:"9"`
+	R json.RawMessage            `json:"10"`
+	A any                        `json:"11"`
+	T time.Time                  `json:"12"`
+	Y []byte                     `json:"13"`
+	Q *float64                   `json:"14,string"`
+	K map[string]json.RawMessage `json:"15"`
+	X [2]*int                    `json:"16"`
+}
+
+func FuzzDecodeArguments(f *testing.F) {
+	f.Add([]byte(`{"1":true,"2":-5,"3":18446744073709551615,"4":1.5e-3,"5":"\ud83d\ude00","6":1e999,"7":[{"1":false},null]}`))
+	f.Add([]byte(`{"8":{"1":{"x":[null]}},"9":{"9":{}},"10": [ 1 ],"11":{"a":-0},"12":"2026-01-02T03:04:05Z","13":"AQI="}`))
+	f.Add([]byte(`{"14":"1.5","15":{"a":1},"16":[1,null,3]}`))
+	for _, value := range argumentValues {
+		for i := range 16 {
+			f.Add(fmt.Appendf(nil, `{"%d":%s}`, i+1, value))
+		}
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		d := decoder{scanner: scanner{data: doc}, args: true}
+		if _, err := d.any(); errors.Is(err, errTwice) || !utf8.Valid(doc) || bytes.HasPrefix(doc, []byte("\uFEFF")) || len(bytes.TrimSpace(doc)) == 0 {
+			return // where the two are meant to differ
+		}
+		var want, got digits
+		wantErr, gotErr := json.Unmarshal(doc, &want), decodeArguments(doc, &got)
+		if (wantErr == nil) != (gotErr == nil) {
+			t.Fatalf("got %v, want %v", gotErr, wantErr)
+		}
+		if wantErr == nil && !reflect.DeepEqual(got, want) {
+			t.Fatalf("got %+v\nwant %+v", got, want)
+		}
+	})
+}
+
+// FuzzDecodeAt reads anything as any type: it must not crash, and what it
+// reads and can write must not change by being read and written again.
+func FuzzDecodeAt(f *testing.F) {
+	for i, pt := range protocolTypes {
+		for r, rev := range revisions {
+			if _, ok := pt.at(rev); ok {
+				out, err := encodeAt(nil, pt.filled(rev), rev)
+				if err != nil {
+					f.Fatal(err)
+				}
+				f.Add(out, uint8(i), uint8(r), false)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, doc []byte, which, revAt uint8, strict bool) {
+		typ := reflect.TypeOf(protocolTypes[int(which)%len(protocolTypes)].value)
+		rev := revisions[int(revAt)%len(revisions)]
+		v := reflect.New(typ).Interface()
+		if err := decodeAt(doc, v, rev, strict); err != nil {
+			return
+		}
+		once, err := encodeAt(nil, v, rev)
+		if err != nil {
+			return
+		}
+		if err := validJSON(once); err != nil {
+			t.Fatalf("%v in %s", err, once)
+		}
+		v = reflect.New(typ).Interface()
+		if err := decodeAt(once, v, rev, false); err != nil {
+			t.Fatalf("%v in %s", err, once)
+		}
+		if twice, err := encodeAt(nil, v, rev); err != nil || !bytes.Equal(once, twice) {
+			t.Fatalf("%s\nbecame %s, %v", once, twice, err)
+		}
+	})
+}
+
+// TestCodecAllocations keeps the codec to what the values themselves need.
+func TestCodecAllocations(t *testing.T) {
+	call := []byte(`{"name":"echo","arguments":{"text":"hello","n":5}}`)
+	result := &CallToolResult{Content: []Content{Text("hello")}}
+	st := &stamp{serverInfo: []byte(`{"name":"s","version":"1"}`)}
+	buf := make([]byte, 0, 1024)
+	var params CallToolParams
+	for name, c := range map[string]struct {
+		most float64
+		f    func() error
+	}{
+		"decode params": {1, func() error { return decodeAt(call, &params, rev20251125, true) }},
+		"encode result": {0, func() error { _, err := encodeResult(buf, result, rev20260728, st); return err }},
+	} {
+		if err := c.f(); err != nil {
+			t.Fatal(err)
+		}
+		if n := testing.AllocsPerRun(100, func() { c.f() }); n > c.most {
+			t.Errorf("%s: %v allocations, at most %v wanted", name, n, c.most)
+		}
+	}
+}
+
+// TestPlansConcurrently compiles plans that refer to each other from many
+// goroutines, for the race detector to see.
+func TestPlansConcurrently(t *testing.T) {
+	type a struct {
+		B []struct{ X *list } `json:"b"`
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			var v a
+			if err := decodeArguments([]byte(`{"b":[{"X":{"v":1}}]}`), &v); err != nil || v.B[0].X.V != 1 {
+				t.Errorf("%+v, %v", v, err)
+			}
+		}()
+	}
+	wg.Wait()
 }
