@@ -842,7 +842,7 @@ func TestEncodeAt(t *testing.T) {
 		got := strings.TrimPrefix(string(out), "x")
 		if err != nil {
 			if got != "" {
-				t.Errorf("%T: left %q after %v", tt.v, got, err)
+				t.Errorf("%T: wayOne %q after %v", tt.v, got, err)
 			}
 			got = err.Error()
 		}
@@ -1021,8 +1021,8 @@ func TestLegacyResults(t *testing.T) {
 
 // Types for the comparison with encoding/json.
 
-// A box puts T where arguments may have it.
-type box[T any] struct {
+// An argBox puts T where arguments may have it.
+type argBox[T any] struct {
 	F T            `json:"1"`
 	P *T           `json:"2"`
 	S []T          `json:"3"`
@@ -1031,57 +1031,57 @@ type box[T any] struct {
 }
 
 type (
-	textual   struct{ text string } // has UnmarshalText
-	selfmade  struct{ raw string }  // has UnmarshalJSON
-	both      string                // has both
-	bytesLike []byte
-	flag      bool
-	stringer  interface{ String() string }
-	hidden    struct {
+	argTextual   struct{ text string } // has UnmarshalText
+	argSelfmade  struct{ raw string }  // has UnmarshalJSON
+	argBoth      string                // has both
+	argBytesLike []byte
+	argFlag      bool
+	argStringer  interface{ String() string }
+	argHidden    struct {
 		H int `json:"h"`
 		T int `json:"-"`
 	}
-	Shown struct {
+	ArgShown struct {
 		Sh int
 		D  int
 	}
-	tagged struct {
+	argTagged struct {
 		D int
 	}
-	named struct {
+	argNamed struct {
 		X int `json:"D"`
 	}
-	embeds struct {
-		hidden
-		*Shown
-		tagged `json:"tagged"`
-		Name   string `json:"n,omitempty"`
-		skipped
+	argEmbeds struct {
+		argHidden
+		*ArgShown
+		argTagged `json:"tagged"`
+		Name      string `json:"n,omitempty"`
+		argSkipped
 	}
-	skipped   struct{ s int }
-	embedsPtr struct {
-		*hidden
+	argSkipped   struct{ s int }
+	argEmbedsPtr struct {
+		*argHidden
 		X int `json:"x"`
 	}
-	clash struct { // D of both is hidden, s is not
-		Shown
-		tagged
+	argClash struct { // D of both is hidden, s is not
+		ArgShown
+		argTagged
 	}
-	wins struct { // a name from a tag does
-		Shown
-		named
+	argWins struct { // a name from a tag does
+		ArgShown
+		argNamed
 	}
-	deeper struct {
-		clash
+	argDeeper struct {
+		argClash
 		D string
 	}
-	twice struct { // by two ways at one depth
-		left
-		right
+	argTwice struct { // by two ways at one depth
+		argWayOne
+		argWayTwo
 	}
-	left   struct{ Shown }
-	right  struct{ Shown }
-	quotes struct {
+	argWayOne struct{ ArgShown }
+	argWayTwo struct{ ArgShown }
+	argQuotes struct {
 		I int      `json:"i,string"`
 		F float64  `json:"f,string"`
 		B bool     `json:"b,string"`
@@ -1089,15 +1089,15 @@ type (
 		P *int     `json:"p,string"`
 		L []string `json:"l,string"`
 	}
-	list struct {
-		V    int   `json:"v"`
-		Next *list `json:"next"`
+	argList struct {
+		V    int      `json:"v"`
+		Next *argList `json:"next"`
 	}
-	timed struct {
+	argTimed struct {
 		time.Time
 		Note string
 	}
-	oddNames struct {
+	argOddNames struct {
 		O1 int `json:"a b"`
 		O2 int `json:"\"b\""` // no name that encoding/json takes
 		O3 int `json:",omitempty"`
@@ -1108,7 +1108,7 @@ type (
 	}
 )
 
-func (x *textual) UnmarshalText(text []byte) error {
+func (x *argTextual) UnmarshalText(text []byte) error {
 	if string(text) == "no" {
 		return errors.New("no")
 	}
@@ -1116,7 +1116,7 @@ func (x *textual) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (x *selfmade) UnmarshalJSON(raw []byte) error {
+func (x *argSelfmade) UnmarshalJSON(raw []byte) error {
 	if string(raw) == "false" {
 		return errors.New("no")
 	}
@@ -1124,24 +1124,24 @@ func (x *selfmade) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func (x *both) UnmarshalJSON(raw []byte) error  { *x = both("json:" + string(raw)); return nil }
-func (x *both) UnmarshalText(text []byte) error { *x = both("text:" + string(text)); return nil }
+func (x *argBoth) UnmarshalJSON(raw []byte) error  { *x = argBoth("json:" + string(raw)); return nil }
+func (x *argBoth) UnmarshalText(text []byte) error { *x = argBoth("text:" + string(text)); return nil }
 
-func boxed[T any]() func() any { return func() any { return new(box[T]) } }
+func boxed[T any]() func() any { return func() any { return new(argBox[T]) } }
 
 // argumentTypes makes zero values of many Go types.
 var argumentTypes = []func() any{
 	boxed[bool](), boxed[int](), boxed[int8](), boxed[uint8](), boxed[int64](), boxed[uint64](), boxed[uintptr](),
-	boxed[float32](), boxed[float64](), boxed[string](), boxed[json.Number](), boxed[flag](), boxed[bytesLike](),
+	boxed[float32](), boxed[float64](), boxed[string](), boxed[json.Number](), boxed[argFlag](), boxed[argBytesLike](),
 	boxed[[]byte](), boxed[[]int8](), boxed[[]uint16](), boxed[[2]byte](), boxed[[]string](), boxed[[3]string](), boxed[[][]int](),
-	boxed[map[string]int](), boxed[map[int8]string](), boxed[map[uint]any](), boxed[map[bool]int](), boxed[map[textual]int](),
-	boxed[map[both]int](), boxed[map[json.Number]int](), boxed[map[string]*string](), boxed[map[string]json.RawMessage](),
-	boxed[any](), boxed[[]any](), boxed[map[string]any](), boxed[stringer](), boxed[error](),
+	boxed[map[string]int](), boxed[map[int8]string](), boxed[map[uint]any](), boxed[map[bool]int](), boxed[map[argTextual]int](),
+	boxed[map[argBoth]int](), boxed[map[json.Number]int](), boxed[map[string]*string](), boxed[map[string]json.RawMessage](),
+	boxed[any](), boxed[[]any](), boxed[map[string]any](), boxed[argStringer](), boxed[error](),
 	boxed[*int](), boxed[**string](), boxed[json.RawMessage](), boxed[*json.RawMessage](),
-	boxed[textual](), boxed[*textual](), boxed[selfmade](), boxed[*selfmade](), boxed[both](), boxed[[]both](),
+	boxed[argTextual](), boxed[*argTextual](), boxed[argSelfmade](), boxed[*argSelfmade](), boxed[argBoth](), boxed[[]argBoth](),
 	boxed[time.Time](), boxed[*time.Time](), boxed[time.Duration](), boxed[big.Int](), boxed[*big.Int](), boxed[netip.Addr](),
-	boxed[timed](), boxed[struct{ time.Time }](), boxed[*struct{ time.Time }](),
-	boxed[embeds](), boxed[embedsPtr](), boxed[clash](), boxed[wins](), boxed[deeper](), boxed[twice](), boxed[quotes](), boxed[list](), boxed[oddNames](), boxed[struct{}](),
+	boxed[argTimed](), boxed[struct{ time.Time }](), boxed[*struct{ time.Time }](),
+	boxed[argEmbeds](), boxed[argEmbedsPtr](), boxed[argClash](), boxed[argWins](), boxed[argDeeper](), boxed[argTwice](), boxed[argQuotes](), boxed[argList](), boxed[argOddNames](), boxed[struct{}](),
 	boxed[chan int](), boxed[func()](), boxed[complex64](), boxed[Content](), boxed[ID](), boxed[Annotations](), boxed[Role](),
 }
 
@@ -1281,8 +1281,8 @@ func TestArgumentsUnlikeEncodingJSON(t *testing.T) {
 		List []inner          `json:"list"`
 		Map  map[string]inner `json:"map"`
 		Raw  json.RawMessage  `json:"raw"`
-		Text textual          `json:"text"`
-		Self selfmade         `json:"self"`
+		Text argTextual       `json:"text"`
+		Self argSelfmade      `json:"self"`
 	}
 	tests := []struct{ doc, want string }{ // want is an error, or nothing for the zero value
 		{`{"NAME":"x","Name":"x","N":1,"ANY":1,"naMe":5}`, ""},
@@ -1331,18 +1331,18 @@ func TestArgumentsUnlikeEncodingJSON(t *testing.T) {
 	}
 }
 
-// digits is a type whose names have no upper and lower case, so that
+// argDigits is a type whose names have no upper and lower case, so that
 // encoding/json reads it as we do.
-type digits struct {
+type argDigits struct {
 	B bool                       `json:"1"`
 	I int32                      `json:"2"`
 	U uint64                     `json:"3"`
 	F float32                    `json:"4"`
 	S string                     `json:"5"`
 	N json.Number                `json:"6"`
-	L []digits                   `json:"7"`
+	L []argDigits                `json:"7"`
 	M map[int]any                `json:"8"`
-	P **digits                   `json:"9"`
+	P **argDigits                `json:"9"`
 	R json.RawMessage            `json:"10"`
 	A any                        `json:"11"`
 	T time.Time                  `json:"12"`
@@ -1366,7 +1366,7 @@ func FuzzDecodeArguments(f *testing.F) {
 		if _, err := d.any(); errors.Is(err, errTwice) || !utf8.Valid(doc) || bytes.HasPrefix(doc, []byte("\uFEFF")) || len(bytes.TrimSpace(doc)) == 0 {
 			return // where the two are meant to differ
 		}
-		var want, got digits
+		var want, got argDigits
 		wantErr, gotErr := json.Unmarshal(doc, &want), decodeArguments(doc, &got)
 		if (wantErr == nil) != (gotErr == nil) {
 			t.Fatalf("got %v, want %v", gotErr, wantErr)
@@ -1442,7 +1442,7 @@ func TestCodecAllocations(t *testing.T) {
 // goroutines, for the race detector to see.
 func TestPlansConcurrently(t *testing.T) {
 	type a struct {
-		B []struct{ X *list } `json:"b"`
+		B []struct{ X *argList } `json:"b"`
 	}
 	var wg sync.WaitGroup
 	for range 8 {
