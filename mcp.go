@@ -41,7 +41,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode"
 )
 
 // This file is the vocabulary: the revisions, the methods, every params and
@@ -1118,16 +1117,11 @@ const (
 
 // A field is a struct field that is a JSON member.
 type field struct {
-	name, key string // key is the name in quotes and a colon
-	index     []int
-	typ       reflect.Type
-	plan      *plan
-	tagged    bool // named by its tag
-	omitEmpty bool
-	omitZero  bool
-	quoted    bool // ",string"
+	jsonField
+	plan *plan
 
 	// of a type of this package
+	key       string // the name in quotes, and a colon
 	span      span
 	kinds     []kindUse // nil is all
 	shape     string    // "object" or "schema", in the revisions of shapeSpan
@@ -1197,12 +1191,12 @@ func (p *plan) membersOf(kind string) []member {
 }
 
 var (
-	typeRaw       = reflect.TypeFor[json.RawMessage]()
-	typeRawMap    = reflect.TypeFor[map[string]json.RawMessage]()
-	typeRawMapPtr = reflect.TypeFor[*map[string]json.RawMessage]()
-	typeID        = reflect.TypeFor[ID]()
-	typeContent   = reflect.TypeFor[Content]()
-	typeNumber    = reflect.TypeFor[json.Number]()
+	typeRaw        = reflect.TypeFor[json.RawMessage]()
+	typeRawMap     = reflect.TypeFor[map[string]json.RawMessage]()
+	typeRawMapPtr  = reflect.TypeFor[*map[string]json.RawMessage]()
+	typeID         = reflect.TypeFor[ID]()
+	typeContent    = reflect.TypeFor[Content]()
+	typeJSONNumber = reflect.TypeFor[json.Number]()
 
 	typeJSONUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
 	typeTextUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
@@ -1276,7 +1270,7 @@ func kindOf(t reflect.Type, methods bool) planKind {
 		return planJSON
 	case methods && pointer.Implements(typeTextUnmarshaler):
 		return planText
-	case t == typeNumber:
+	case t == typeJSONNumber:
 		return planNumber
 	case t.Kind() == reflect.Map && !canBeKey(t.Key()):
 		return planUnsupported
@@ -1328,29 +1322,25 @@ func isOwnStruct(t reflect.Type) bool {
 }
 
 func (c compiler) structPlan(p *plan) {
-	p.fields = structFields(p.typ)
-	p.byName = make(map[string]int, len(p.fields))
-	p.variants = p.own && reflect.PointerTo(p.typ).Implements(typeVariant)
-	p.keeps = p.own && reflect.PointerTo(p.typ).Implements(typeKeeper)
-	// A reader that looks for the result type finds it at once.
-	slices.SortStableFunc(p.fields, func(a, b field) int {
-		switch {
-		case !p.own || (a.name == "resultType") == (b.name == "resultType"):
-			return 0
-		case a.name == "resultType":
-			return -1
-		}
-		return 1
-	})
+	p.byName = map[string]int{}
+	for i, f := range jsonFields(p.typ) {
+		p.byName[f.name] = i
+		p.fields = append(p.fields, field{jsonField: f, plan: c.plan(f.typ)})
+	}
+	if p.own {
+		p.ownPlan()
+	}
+}
+
+// ownPlan adds what only the structs of this package have.
+func (p *plan) ownPlan() {
+	p.variants = reflect.PointerTo(p.typ).Implements(typeVariant)
+	p.keeps = reflect.PointerTo(p.typ).Implements(typeKeeper)
 	kinds := map[string]bool{"": true}
 	bit := uint8(1)
 	for i := range p.fields {
 		f := &p.fields[i]
-		p.byName[f.name] = i
-		f.plan = c.plan(f.typ)
-		if !p.own {
-			continue
-		}
+		f.ownTags()
 		if p.keeps && f.plan.kind == planBool && f.omitEmpty {
 			f.bit = bit
 			bit <<= 1
@@ -1358,9 +1348,6 @@ func (c compiler) structPlan(p *plan) {
 		for _, k := range f.kinds {
 			kinds[k.kind] = true
 		}
-	}
-	if !p.own {
-		return
 	}
 	position := func(name string) int {
 		if i, ok := p.byName[name]; ok {
@@ -1383,132 +1370,10 @@ func (c compiler) structPlan(p *plan) {
 	}
 }
 
-// structFields lists the members of a struct as encoding/json finds them:
-// those of embedded structs too, unless hidden by one that is less deep, or at
-// equal depth is the only one with a tag.
-func structFields(t reflect.Type) []field {
-	type embedded struct {
-		typ   reflect.Type
-		index []int
-		twice bool
-	}
-	var found [][]field // by depth
-	seen := map[reflect.Type]bool{}
-	for level := []embedded{{typ: t}}; len(level) > 0; {
-		var next []embedded
-		var fields []field
-		for _, e := range level {
-			if seen[e.typ] {
-				continue
-			}
-			seen[e.typ] = true
-			for i := range e.typ.NumField() {
-				sf := e.typ.Field(i)
-				index := append(slices.Clone(e.index), i)
-				f, inner, ok := fieldOf(sf, index, e.typ)
-				switch {
-				case !ok:
-				case inner == nil:
-					if fields = append(fields, f); e.twice {
-						fields = append(fields, f)
-					}
-				default:
-					at := slices.IndexFunc(next, func(n embedded) bool { return n.typ == inner })
-					if at >= 0 {
-						next[at].twice = true
-					} else {
-						next = append(next, embedded{typ: inner, index: index})
-					}
-				}
-			}
-		}
-		found = append(found, fields)
-		level = next
-	}
-	return dominant(found)
-}
-
-// dominant drops the fields that others hide, and orders the rest as they are
-// in the struct.
-func dominant(byDepth [][]field) []field {
-	var all []field
-	taken := map[string]bool{}
-	for _, fields := range byDepth {
-		byName := map[string][]field{}
-		for _, f := range fields {
-			byName[f.name] = append(byName[f.name], f)
-		}
-		for name, same := range byName {
-			if taken[name] {
-				continue
-			}
-			taken[name] = true
-			if len(same) > 1 {
-				same = slices.DeleteFunc(same, func(f field) bool { return !f.tagged })
-			}
-			if len(same) == 1 {
-				all = append(all, same[0])
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b field) int { return slices.Compare(a.index, b.index) })
-	return all
-}
-
-// fieldOf reads the tags of a struct field. inner is the struct whose fields
-// stand for an embedded one; ok is false for a field that is no member.
-func fieldOf(sf reflect.StructField, index []int, in reflect.Type) (f field, inner reflect.Type, ok bool) {
-	base := sf.Type
-	if base.Kind() == reflect.Pointer && (base.Name() == "" || sf.Anonymous) {
-		base = base.Elem()
-	}
-	tag := sf.Tag.Get("json")
-	if tag == "-" || !sf.IsExported() && !(sf.Anonymous && base.Kind() == reflect.Struct) {
-		return f, nil, false
-	}
-	name, options, _ := strings.Cut(tag, ",")
-	if !validName(name) {
-		name = ""
-	}
-	if name == "" && sf.Anonymous && base.Kind() == reflect.Struct {
-		return f, base, true
-	}
-	f = field{name: cmp.Or(name, sf.Name), index: index, typ: sf.Type, tagged: name != ""}
-	f.key = string(appendString(nil, f.name)) + ":"
-	for option := range strings.SplitSeq(options, ",") {
-		switch option {
-		case "omitempty":
-			f.omitEmpty = true
-		case "omitzero":
-			f.omitZero = true
-		case "string":
-			switch base.Kind() {
-			case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
-				reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-				reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-				f.quoted = true
-			}
-		}
-	}
-	if isOwnStruct(in) {
-		f.ownTags(sf.Tag)
-	}
-	return f, nil, true
-}
-
-// validName reports whether encoding/json takes the name from a tag.
-func validName(name string) bool {
-	for _, c := range name {
-		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c) {
-			return false
-		}
-	}
-	return name != ""
-}
-
 // ownTags reads the tags that only this package's types have.
-func (f *field) ownTags(tag reflect.StructTag) {
-	since, option, _ := strings.Cut(tag.Get("mcp"), ",")
+func (f *field) ownTags() {
+	f.key = string(appendString(nil, f.name)) + ":"
+	since, option, _ := strings.Cut(f.tag.Get("mcp"), ",")
 	f.span = parseSpan(since)
 	switch shape, until, _ := strings.Cut(option, ".."); shape {
 	case "oneOrMore":
@@ -1516,11 +1381,11 @@ func (f *field) ownTags(tag reflect.StructTag) {
 	case "object", "schema":
 		f.shape, f.shapeSpan = shape, span{to: revisionOf(until)}
 	}
-	for kind := range strings.FieldsSeq(tag.Get("kind")) {
+	for kind := range strings.FieldsSeq(f.tag.Get("kind")) {
 		name, required := strings.CutSuffix(kind, "!")
 		f.kinds = append(f.kinds, kindUse{name, required})
 	}
-	f.empty = tag.Get("empty")
+	f.empty = f.tag.Get("empty")
 }
 
 // parseSpan reads the revisions of an mcp tag.
@@ -1537,18 +1402,16 @@ func parseSpan(tag string) span {
 // types of this package, and pointers, slices and maps of them.
 func isOwn(t reflect.Type) bool {
 	for {
-		switch {
-		case isOwnStruct(t), t == typeRawMap:
+		switch kind := t.Kind(); {
+		case t == typeRawMap:
 			return true
-		case t.PkgPath() == typeContent.PkgPath() && (t.Kind() == reflect.Map || t.Kind() == reflect.Slice):
-			return true
-		}
-		switch t.Kind() {
-		case reflect.Pointer, reflect.Slice, reflect.Map:
-			t = t.Elem()
-		default:
+		case t.Name() != "":
+			return t.PkgPath() == typeContent.PkgPath() && t != typeID &&
+				(kind == reflect.Struct || kind == reflect.Map || kind == reflect.Slice)
+		case kind != reflect.Pointer && kind != reflect.Slice && kind != reflect.Map:
 			return false
 		}
+		t = t.Elem()
 	}
 }
 
@@ -1890,6 +1753,9 @@ func (e encoder) otherContent(dst []byte, c *Content) ([]byte, error) {
 // member writes one member of the struct v, or nothing.
 func (e encoder) member(dst []byte, p *plan, m member, v reflect.Value) ([]byte, error) {
 	fv, _ := m.in(v, false)
+	if !fv.IsValid() { // of an embedded pointer that is nil
+		return dst, nil
+	}
 	st := e.st
 	e.st = nil
 	switch m.at {
