@@ -498,8 +498,9 @@ type CallToolResult struct {
 //     StructuredContent, IsError
 //
 // Any other Type is a block of a kind that this package does not know, and
-// Raw is the whole of it. A block that the peer's revision does not know is
-// sent to it as text that stands in for it.
+// Raw is the whole of it; a Raw that is not nil is written as it is. A block
+// that the peer's revision does not know is sent to it as text that stands in
+// for it.
 type Content struct {
 	Type string `json:"type"`
 
@@ -778,8 +779,8 @@ type LogParams struct {
 // ElicitParams ask the client's user, since 2025-06-18.
 type ElicitParams struct {
 	// Mode is "form", for answers by way of the client, or "url", for a page
-	// that the client does not see, since 2025-11-25. "" is url when URL is
-	// set, else form.
+	// that the client does not see, since 2025-11-25. "" is form, unless URL is
+	// set; what a peer sends without a mode is read as form, without a URL.
 	Mode    string `json:"mode,omitempty" mcp:"2025-11-25" kind:"form url!" empty:"\"url\""`
 	Message string `json:"message"` // for the user
 	// RequestedSchema describes the form: a JSON Schema of type object whose
@@ -1086,7 +1087,7 @@ type plan struct {
 	byName   map[string]int
 	members  map[string][]member // by kind; of a type without kinds, under ""
 	variants bool                // implements variant
-	byType   bool                // and what says the kind is its member "type"
+	says     string              // and this member says the kind: "type" or "mode"
 	keeps    bool                // embeds kept
 
 	resultType, meta, ttl, scope int // positions in fields, or -1
@@ -1359,7 +1360,11 @@ func (p *plan) ownPlan() {
 	if p.scope = position("cacheScope"); p.scope >= 0 {
 		p.ttl = position("ttlMs")
 	}
-	p.byType = p.variants && position("type") >= 0
+	for _, name := range []string{"type", "mode"} {
+		if p.variants && position(name) >= 0 {
+			p.says = name
+		}
+	}
 	p.members = make(map[string][]member, len(kinds))
 	for kind := range kinds {
 		for i := range p.fields {
@@ -1711,8 +1716,9 @@ func (e encoder) structure(dst []byte, p *plan, v reflect.Value) ([]byte, error)
 		kind = v.Addr().Interface().(variant).variant()
 	}
 	if p.typ == typeContent {
-		if since := contentSince[kind]; since == nil || !e.rev.atLeast(since) {
-			return e.otherContent(dst, v.Addr().Interface().(*Content))
+		c := v.Addr().Interface().(*Content)
+		if since := contentSince[kind]; since == nil || !e.rev.atLeast(since) || c.Raw != nil {
+			return e.otherContent(dst, c)
 		}
 	}
 	dst = append(dst, '{')
@@ -1741,7 +1747,7 @@ func (e encoder) structure(dst []byte, p *plan, v reflect.Value) ([]byte, error)
 // know.
 func (e encoder) otherContent(dst []byte, c *Content) ([]byte, error) {
 	switch {
-	case contentSince[c.Type] != nil:
+	case contentSince[c.Type] != nil && c.Raw == nil:
 		text := c.standIn()
 		return e.value(dst, planOf(typeContent), reflect.ValueOf(&text).Elem())
 	case !hasShape(c.Raw, "object"):
@@ -1900,6 +1906,7 @@ type decoder struct {
 	rev    *revision
 	strict bool // from a peer who must send what the revision demands
 	args   bool // by the rules of encoding/json
+	nested bool // inside the content of a tool result
 }
 
 // decodeAt reads data, an object, into v, a pointer to a value of the types
@@ -2239,8 +2246,8 @@ func (d *decoder) goMap(p *plan, v reflect.Value) error {
 		}
 		v.Set(reflect.MakeMap(t))
 	}
-	var seen map[string]bool // only where the map was not empty
-	if v.Len() > 0 {
+	var seen map[string]bool // where the map itself cannot tell: "1" and "01" are two names
+	if v.Len() > 0 || kindOf(t.Key(), true) != planString {
 		seen = make(map[string]bool)
 	}
 	d.open('{')
@@ -2349,17 +2356,25 @@ func (d *decoder) structure(p *plan, v reflect.Value) error {
 		return mustBe("an object")
 	}
 	kind := ""
-	if p.byType && !d.args {
-		kind = d.typeAhead()
-		switch known := kind != "" && p.members[kind] != nil; {
+	if p.says != "" && !d.args {
+		kind = d.kindAhead(p)
+		known := kind != "" && p.members[kind] != nil
+		if d.nested && (kind == "tool_use" || kind == "tool_result") {
+			known = false // or looking ahead at every level would cost the square of the depth
+		}
+		switch {
 		case known || kind == "" && d.strict:
-		case p.typ == typeContent: // of a kind that this package does not know
+		case p.typ == typeContent: // of a kind that is not known, here at least
 			c := v.Addr().Interface().(*Content)
 			c.Type, c.Raw = kind, d.skip()
 			return nil
-		case d.strict:
-			return under(fmt.Errorf("cannot be %q", kind), ".type")
+		case d.strict || p.says == "mode":
+			return under(fmt.Errorf("cannot be %q", kind), "."+p.says)
 		}
+	}
+	if kind == "tool_result" {
+		d.nested = true
+		defer func() { d.nested = false }()
 	}
 	var few [64]bool
 	seen := few[:]
@@ -2385,7 +2400,7 @@ func (d *decoder) structure(p *plan, v reflect.Value) error {
 	if d.args || d.err != nil {
 		return nil
 	}
-	if p.variants && !p.byType {
+	if p.variants && p.says == "" {
 		kind = v.Addr().Interface().(variant).variant()
 	}
 	return d.complete(p.membersOf(kind), v, seen)
@@ -2413,28 +2428,32 @@ func (d *decoder) complete(members []member, v reflect.Value, seen []bool) error
 	return nil
 }
 
-// typeAhead returns the member "type" of the object that comes next, "" if it
-// is not a string.
-func (d *decoder) typeAhead() string {
+// kindAhead returns the kind of the object that comes next, "" if it has none.
+func (d *decoder) kindAhead(p *plan) string {
 	ahead := decoder{scanner: d.scanner}
-	ahead.open('{')
-	for n := 0; ahead.more('}', n); n++ {
-		if string(ahead.key()) == "type" && ahead.peek() == '"' {
+	if p.fields[p.byName[p.says]].span.has(d.rev) {
+		ahead.open('{')
+	}
+	for n := 0; ahead.depth > d.depth && ahead.more('}', n); n++ {
+		if string(ahead.key()) == p.says && ahead.peek() == '"' {
 			return ahead.text()
 		}
 		ahead.skip()
 	}
+	if p.says == "mode" {
+		return "form" // 2025-11-25 client/elicitation § Elicitation Requests
+	}
 	return ""
 }
 
-// read reports whether the field is read at the revision, and where the type
-// says its kind, in that kind.
+// read reports whether the field is read at the revision, and where a member
+// says the kind, in that kind.
 func (f *field) read(rev *revision, p *plan, kind string) bool {
 	if !f.span.has(rev) {
 		return false
 	}
 	has, _ := f.ofKind(kind)
-	return has || !p.byType
+	return has || p.says == ""
 }
 
 // member reads one member of the struct v.

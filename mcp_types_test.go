@@ -173,6 +173,7 @@ func examples(t *testing.T) fstest.MapFS {
 }
 
 func TestExamplesRoundTrip(t *testing.T) {
+	shows(t, "tools.structured.any", "tools.content.audio", "tools.content.embedded", "tools.content.resource-link")
 	folders := map[string]fs.FS{"own": examples(t)}
 	least := map[string]int{"own": 40}
 	if _, err := os.Stat(publishedSpec); err == nil {
@@ -220,7 +221,7 @@ type protocolType struct {
 type since = map[*revision]string
 
 var protocolTypes = []protocolType{
-	{Annotations{}, "", "Annotations", since{rev20241105: "audience priority", rev20250618: "+lastModified"}},
+	{Annotations{}, "", "Annotations Annotated/properties/annotations", since{rev20241105: "audience priority", rev20250618: "+lastModified"}},
 	{Implementation{}, "", "Implementation", since{rev20241105: "name version", rev20250618: "+title", rev20251125: "+description +icons +websiteUrl"}},
 	{Icon{}, "", "Icon", since{rev20251125: "src mimeType sizes theme"}},
 
@@ -602,6 +603,20 @@ func TestMethodDefined(t *testing.T) {
 	}
 }
 
+func TestLoggingLevels(t *testing.T) {
+	shows(t, "logging.levels")
+	for i, level := range strings.Fields("debug info notice warning error critical alert emergency") {
+		if got := LoggingLevel(level).severity(); got != i {
+			t.Errorf("%s: %d", level, got)
+		}
+	}
+	for _, level := range []LoggingLevel{"", "warn", "Debug", "fatal"} {
+		if got := level.severity(); got != -1 {
+			t.Errorf("%s: %d", level, got)
+		}
+	}
+}
+
 func TestMeta(t *testing.T) {
 	m := Meta{"example.org/n": json.RawMessage("9007199254740993"), "example.org/o": json.RawMessage(`{"roots":{},"Roots":5}`)}
 	var n int64
@@ -633,6 +648,7 @@ func TestMeta(t *testing.T) {
 
 // TestDecodeParams reads params from a peer, who must keep to the revision.
 func TestDecodeParams(t *testing.T) {
+	shows(t, "progress.token.type", "elicit.mode.default")
 	tests := []struct {
 		v    any
 		rev  *revision
@@ -695,6 +711,11 @@ func TestDecodeParams(t *testing.T) {
 		{ElicitParams{}, rev20251125, `{"message":"m"}`, "params.requestedSchema is missing"},
 		{ElicitParams{}, rev20251125, `{"message":"m","mode":"url","url":"u"}`, "params.elicitationId is missing"},
 		{ElicitParams{}, rev20260728, `{"message":"m","mode":"url","url":"u"}`, `{"mode":"url","message":"m","url":"u"}`},
+		{ElicitParams{}, rev20250618, `{"message":"m","mode":"url","url":"u","requestedSchema":{}}`, `{"message":"m","requestedSchema":{}}`},
+		{ElicitParams{}, rev20251125, `{"message":"m","url":5,"requestedSchema":{}}`, `{"message":"m","requestedSchema":{}}`},
+		{ElicitParams{}, rev20251125, `{"message":"m","mode":"form","url":"u","requestedSchema":{}}`, `{"mode":"form","message":"m","requestedSchema":{}}`},
+		{ElicitParams{}, rev20251125, `{"message":"m","mode":"voice"}`, `params.mode cannot be "voice"`},
+		{ElicitParams{}, rev20251125, `{"message":"m","mode":5}`, `params.mode must be a string`},
 		{ElicitParams{}, rev20260728, `{"message":"m","requestedSchema":true}`, "params.requestedSchema must be an object"},
 		{CreateMessageParams{}, rev20251125, `{"maxTokens":1,"messages":[{"role":"user","content":{"type":"text"}}]}`, "params.messages[0].content.text is missing"},
 		{CreateMessageParams{}, rev20251125, `{"maxTokens":1,"messages":[{"role":"user","content":[{"text":""}]}]}`, "params.messages[0].content[0].type is missing"},
@@ -723,6 +744,7 @@ func TestDecodeParams(t *testing.T) {
 
 // TestDecodeResult reads results, of which what is usable is used.
 func TestDecodeResult(t *testing.T) {
+	shows(t, "base.result.open-shape", "completion.client.partial")
 	tests := []struct {
 		v    any
 		rev  *revision
@@ -766,6 +788,24 @@ func TestDecodeResult(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%T at %s %s:\n got %s\nwant %s", tt.v, tt.rev.version, tt.doc, got, tt.want)
 		}
+	}
+}
+
+// TestDeepContent reads blocks in blocks, each with its type at the end, where
+// looking for it must not cost the square of the depth.
+func TestDeepContent(t *testing.T) {
+	const deep = 4000
+	inner := strings.Repeat(`{"content":[`, deep) + strings.Repeat(`],"toolUseId":"u","type":"tool_result"}`, deep)
+	doc := `{"role":"user","content":{"content":[` + inner + `],"toolUseId":"u","type":"tool_result"}}`
+	var m SamplingMessage
+	if err := decodeAt([]byte(doc), &m, rev20251125, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Content[0].Content[0]; got.Type != "tool_result" || string(got.Raw) != inner {
+		t.Errorf("%.200s", got.Raw)
+	}
+	if out, err := encodeAt(nil, m, rev20251125); err != nil || !jsonEqual(t, out, []byte(doc)) {
+		t.Errorf("%v, %.200s", err, out)
 	}
 }
 
@@ -1204,6 +1244,7 @@ false
 {"a":1}
 {"1":"x"}
 {"300":"x"}
+{"1":"x","01":"y"}
 {"-1":"x"}
 {"":1,"no":2}
 {"x":{"y":[1,{"z":null}]}}
@@ -1456,4 +1497,110 @@ func TestPlansConcurrently(t *testing.T) {
 		}()
 	}
 	wg.Wait()
+}
+
+// A publishedSchema is the published schema of one revision, closed: where a
+// type has members, it has no others.
+type publishedSchema struct {
+	defs    map[string]any
+	keyword string // "$defs" or "definitions"
+	dialect any
+}
+
+func readPublished(t *testing.T, rev *revision) publishedSchema {
+	t.Helper()
+	data, err := os.ReadFile(publishedSpec + "/schema/" + rev.version + "/schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	s := publishedSchema{keyword: "$defs", dialect: doc["$schema"]}
+	if _, ok := doc[s.keyword]; !ok {
+		s.keyword = "definitions"
+	}
+	s.defs = doc[s.keyword].(map[string]any)
+	for name, def := range s.defs {
+		if !strings.HasSuffix(name, "MetaObject") && name != "NotificationParams" { // may hold anything
+			closeSchema(def)
+		}
+	}
+	return s
+}
+
+func closeSchema(node any) {
+	switch node := node.(type) {
+	case []any:
+		for _, x := range node {
+			closeSchema(x)
+		}
+	case map[string]any:
+		properties, ok := node["properties"].(map[string]any)
+		if _, open := node["additionalProperties"]; ok && !open {
+			node["additionalProperties"] = false
+			if properties["_meta"] == nil {
+				properties["_meta"] = true
+			}
+		}
+		for keyword, x := range node {
+			if keyword != "allOf" { // its parts do not know each other's members
+				closeSchema(x)
+			}
+		}
+	}
+}
+
+// definition returns the place of a type in the schema, "" if it is not
+// there, and the members it has there.
+func (s publishedSchema) definition(names string) (ref string, members []string) {
+	params, isParams := strings.CutPrefix(names, "params of ")
+	for _, name := range strings.Fields(params) {
+		at := strings.Split(name, "/")
+		if isParams {
+			if at = []string{name + "Params"}; s.defs[at[0]] == nil {
+				at = []string{name, "properties", "params"}
+			}
+		}
+		node := any(s.defs)
+		for _, step := range at {
+			object, _ := node.(map[string]any)
+			node = object[step]
+		}
+		if node, ok := node.(map[string]any); ok {
+			properties, _ := node["properties"].(map[string]any)
+			return "#/" + s.keyword + "/" + strings.Join(at, "/"), slices.Sorted(maps.Keys(properties))
+		}
+	}
+	return "", nil
+}
+
+// TestPublishedSchemas shows that values with every member set are, at each
+// revision, what its published schema defines, no more and no less.
+func TestPublishedSchemas(t *testing.T) {
+	shows(t, "tools.structured.object")
+	if _, err := os.Stat(publishedSpec); err != nil {
+		t.Skip("the published schemas are not here")
+	}
+	for _, rev := range revisions {
+		schema := readPublished(t, rev)
+		for _, pt := range protocolTypes {
+			ref, defined := schema.definition(pt.defs)
+			members, ok := pt.at(rev)
+			if !ok || pt.defs == "" {
+				continue
+			}
+			name := fmt.Sprintf("%T %s at %s", pt.value, pt.kind, rev.version)
+			if ref == "" {
+				t.Errorf("%s: no %s", name, pt.defs)
+				continue
+			}
+			if missing := slices.DeleteFunc(defined, func(m string) bool {
+				return m == "_meta" || slices.Contains(members, m)
+			}); len(missing) > 0 {
+				t.Errorf("%s: %s has %q too", name, ref, missing)
+			}
+		}
+	}
 }
