@@ -391,10 +391,7 @@ func (s *scanner) more(closing byte, n int) bool {
 		return true
 	case c == ',':
 		s.pos++
-		if s.peek() == closing {
-			s.fail("value expected after a comma")
-		}
-		return s.err == nil
+		return true
 	}
 	s.fail("',' or %q expected", closing)
 	return false

@@ -75,7 +75,7 @@ func TestIDsRefused(t *testing.T) {
 }
 
 // TestDecodeMessage goes through the forms of an envelope. want is what was
-// read, as describe puts it: what is refused starts with the error's code.
+// read, as describeEnvelope puts it: what is refused starts with the error's code.
 func TestDecodeMessage(t *testing.T) {
 	shows(t, "base.jsonrpc.conform", "base.response.exclusive", "base.error.object", "base.error.data-any")
 	const parse, refused = "-32700", "-32600"
@@ -173,17 +173,18 @@ func TestDecodeMessage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			frame := []byte(c.frame)
 			m, isResponse, invalid := decodeMessage(frame)
-			if got := describe(m, isResponse, invalid); got != c.want {
+			if got := describeEnvelope(m, isResponse, invalid); got != c.want {
 				t.Errorf("%.200s\nread as %q\nwant    %q (%v)", c.frame, got, c.want, invalid)
 			}
+			m.Params, m.Result = append(m.Params, "xx"...), append(m.Result, "xx"...)
 			if string(frame) != c.frame {
-				t.Error("the frame was written to")
+				t.Error("the frame was written to, or can be by appending to a member")
 			}
 		})
 	}
 }
 
-func describe(m Message, isResponse bool, invalid *Error) string {
+func describeEnvelope(m Message, isResponse bool, invalid *Error) string {
 	body := ""
 	switch {
 	case invalid != nil && isResponse:
@@ -273,6 +274,7 @@ func TestAppendRaw(t *testing.T) {
 	for _, c := range []struct{ raw, want string }{
 		{` {"a" : [1, 2]} `, `{"a" : [1, 2]}`},
 		{"{\r\n\t\"a\": \"\\n <>\"\n}", `{"a":"\n <>"}`},
+		{"{\"a\":\r1}", `{"a":1}`},
 		{"\xEF\xBB\xBF{\"a\":1}", `{"a":1}`},
 		{"\xEF\xBB\xBF\n{\"a\":\n1}\n", `{"a":1}`},
 		{"\"a\u2028b\u2029c\"", `"a\u2028b\u2029c"`},
@@ -349,13 +351,13 @@ var jsonCases = struct{ good, bad []string }{
 	good: []string{
 		`0`, `-0`, `1`, `-1.5e+10`, `1E-2`, `0e1`, `123456789012345678901234567890`, `1e400`, `"a"`, `""`, `"\"\\\/\b\f\n\r\t\u00e9\uD83D\uDE00"`,
 		`"\ud800"`, "\"\x7f\u0080\u2028\U0010FFFF\"", `null`, `true`, `false`, `[]`, `{}`, `[[],{}]`, ` [ 1 , 2 ] `, "\t\r\n{\"a\":{\"b\":[null]}}\n", `{"":1,"":2}`,
-		"\xEF\xBB\xBF[]", strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth),
+		"\xEF\xBB\xBF[]", strings.Repeat("[", 10000) + strings.Repeat("]", 10000), "[" + strings.Repeat("[],{},", 10000) + "0]",
 	},
 	bad: []string{
 		``, ` `, `-`, `+1`, `01`, `-01`, `1.`, `.1`, `1.e1`, `1e`, `1e+`, `0x1`, `1_0`, `NaN`, `Infinity`, `nul`, `nulll`, `True`, `tru`, `fals`, `"`, `"a`, `'a'`, `"\x"`, `"\u12"`, `"\u12G4"`, `"\`,
 		"\"\n\"", "\"\x00\"", "\"\x1f\"", "\"\xff\"", "\"\xc0\xaf\"", "\"\xed\xa0\x80\"", "\"\xf4\x90\x80\x80\"", "\"\xe2\x82\"", `[`, `]`, `[1`, `[1,`, `[1,]`, `[,1]`, `[1 2]`, `[1}`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{,}`,
 		`{a:1}`, `{1:1}`, `{"a" 1}`, `{"a":1 "b":2}`, `{"a":1]`, `1 2`, `{} {}`, "1\x00", "\v1", "\f1", "\u00a01", "\u20281", `/**/1`, `1//`, "\xEF\xBB\xBF", "\xEF\xBB\xBF\xEF\xBB\xBF1", "1\xEF\xBB\xBF", "\xFF\xFE1\x00", `#`,
-		strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1), strings.Repeat("[", 100000), strings.Repeat(`{"a":`, 100000),
+		strings.Repeat("[", 10001) + strings.Repeat("]", 10001), strings.Repeat("[", 100000), strings.Repeat(`{"a":`, 100000),
 	},
 }
 
@@ -363,6 +365,9 @@ func TestValidJSON(t *testing.T) {
 	for _, text := range jsonCases.good {
 		if err := validJSON([]byte(text)); err != nil {
 			t.Errorf("%.60q: %v", text, err)
+		}
+		if text[0] != '\xEF' && !json.Valid([]byte(text)) {
+			t.Errorf("%.60q: encoding/json refuses it", text)
 		}
 	}
 	for _, text := range jsonCases.bad {
@@ -372,11 +377,11 @@ func TestValidJSON(t *testing.T) {
 	}
 }
 
-// undecided says what we do with the texts of the suite on which RFC 8259
+// jsonUndecided says what we do with the texts of the suite on which RFC 8259
 // leaves parsers free: numbers keep their digits, however large; an escaped
 // surrogate without its partner passes, as it does in encoding/json; what is
 // not UTF-8 does not.
-var undecided = map[string]bool{
+var jsonUndecided = map[string]bool{
 	"number_double_huge_neg_exp": true, "number_huge_exp": true, "number_neg_int_huge_exp": true, "number_pos_double_huge_exp": true,
 	"number_real_neg_overflow": true, "number_real_pos_overflow": true, "number_real_underflow": true, "number_too_big_neg_int": true,
 	"number_too_big_pos_int": true, "number_very_big_negative_int": true,
@@ -408,7 +413,7 @@ func TestJSONParsingSuite(t *testing.T) {
 		want := kind == "y"
 		if kind == "i" {
 			decided := false
-			if want, decided = undecided[name]; !decided {
+			if want, decided = jsonUndecided[name]; !decided {
 				t.Errorf("%s: not decided", name)
 			}
 			seen++
@@ -417,8 +422,8 @@ func TestJSONParsingSuite(t *testing.T) {
 			t.Errorf("%s_%s: %v", kind, name, err)
 		}
 	}
-	if seen != len(undecided) {
-		t.Errorf("%d texts left open, %d decided", seen, len(undecided))
+	if seen != len(jsonUndecided) {
+		t.Errorf("%d texts left open, %d decided", seen, len(jsonUndecided))
 	}
 	t.Logf("%d texts", len(files))
 }

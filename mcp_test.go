@@ -120,10 +120,10 @@ func leakCheck(t testing.TB) {
 }
 
 func leakCheckWithin(t testing.TB, patience time.Duration) {
-	before := resources()
+	before := heldNow()
 	t.Cleanup(func() {
 		for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-			left := resources()
+			left := heldNow()
 			for name := range before {
 				delete(left, name)
 			}
@@ -138,9 +138,9 @@ func leakCheckWithin(t testing.TB, patience time.Duration) {
 	})
 }
 
-// resources returns what this process holds now, by name, with more words on
+// heldNow returns what this process holds now, by name, with more words on
 // each. A name stays with its thing for as long as that lives.
-func resources() map[string]string {
+func heldNow() map[string]string {
 	held := map[string]string{}
 	for _, goroutine := range strings.Split(allStacks(), "\n\n") {
 		name, stack, _ := strings.Cut(goroutine, " ")
@@ -179,22 +179,22 @@ func allStacks() string {
 	}
 }
 
-// A recorder is a testing.TB for tests of test helpers.
-type recorder struct {
+// A tbRecorder is a testing.TB for tests of test helpers.
+type tbRecorder struct {
 	testing.TB
 	errors   []string
 	cleanups []func()
 }
 
-func (r *recorder) Helper()          {}
-func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
-func (r *recorder) Errorf(format string, args ...any) {
+func (r *tbRecorder) Helper()          {}
+func (r *tbRecorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
+func (r *tbRecorder) Errorf(format string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }
 
 func TestLeakCheck(t *testing.T) {
 	leakCheck(t)
-	r := &recorder{TB: t}
+	r := &tbRecorder{TB: t}
 	leakCheckWithin(r, 20*time.Millisecond)
 	stop := make(chan bool)
 	go func() { <-stop }()
@@ -223,7 +223,7 @@ func TestLeakCheck(t *testing.T) {
 		}
 	}
 	close(stop)
-	r = &recorder{TB: t}
+	r = &tbRecorder{TB: t}
 	leakCheckWithin(r, 5*time.Second)
 	wait := make(chan bool)
 	go func() { <-wait }()
@@ -252,8 +252,8 @@ func roomOf(file string) string {
 	return room
 }
 
-// sources returns the package's files without tests, for every platform.
-func sources(t *testing.T) (files []string, present map[string]bool) {
+// houseFiles returns the package's files without tests, for every platform.
+func houseFiles(t *testing.T) (files []string, present map[string]bool) {
 	t.Helper()
 	all, err := filepath.Glob("*.go")
 	if err != nil {
@@ -329,7 +329,7 @@ func TestHouseSubsetsCounted(t *testing.T) {
 // files deleted, and without HTTP by build tag. The subsets are the folders of
 // one temporary module.
 func TestHouseSubsets(t *testing.T) {
-	files, present := sources(t)
+	files, present := houseFiles(t)
 	module := t.TempDir()
 	write := func(name string, data []byte) {
 		if err := os.WriteFile(filepath.Join(module, name), data, 0o666); err != nil {
@@ -374,9 +374,9 @@ func TestHouseSubsets(t *testing.T) {
 	}
 }
 
-// platforms are what the package has to build for, beside the platform that
-// the tests run on.
-var platforms = [][]string{
+// housePlatforms are what the package has to build for, beside the platform
+// that the tests run on.
+var housePlatforms = [][]string{
 	{"GOOS=windows", "GOARCH=amd64"},
 	{"GOOS=darwin", "GOARCH=arm64"},
 	{"GOOS=freebsd", "GOARCH=amd64"},
@@ -390,7 +390,7 @@ var platforms = [][]string{
 // have no platform in them, and net/http takes minutes to build that often.
 // .ci/run vets the whole.
 func TestHousePlatforms(t *testing.T) {
-	for _, env := range platforms {
+	for _, env := range housePlatforms {
 		goTool(t, ".", append(env, "CGO_ENABLED=0"), "build", "-tags=mcp_nohttp", ".")
 	}
 }
@@ -398,7 +398,7 @@ func TestHousePlatforms(t *testing.T) {
 // TestHouseArrows checks that a file uses only what is above it, for each
 // platform that has files of its own.
 func TestHouseArrows(t *testing.T) {
-	files, _ := sources(t)
+	files, _ := houseFiles(t)
 	for _, file := range files {
 		if !slices.Contains(rooms, roomOf(file)) {
 			t.Errorf("%s belongs to no room", file)
@@ -408,7 +408,7 @@ func TestHouseArrows(t *testing.T) {
 	for _, c := range []struct {
 		env  []string
 		tags string
-	}{{nil, ""}, {platforms[0], "mcp_nohttp"}, {platforms[1], "mcp_nohttp"}, {platforms[3], "mcp_nohttp"}} {
+	}{{nil, ""}, {housePlatforms[0], "mcp_nohttp"}, {housePlatforms[1], "mcp_nohttp"}, {housePlatforms[3], "mcp_nohttp"}} {
 		fset := token.NewFileSet()
 		names, imports := exportData(t, fset, c.env, c.tags)
 		var parsed []*ast.File
@@ -509,7 +509,7 @@ func TestHouseArrowsFound(t *testing.T) {
 // but the standard library is reachable from code that is not a test, and that
 // go.mod requires one module, for tests.
 func TestHouseImports(t *testing.T) {
-	files, _ := sources(t)
+	files, _ := houseFiles(t)
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
 		if err != nil {

@@ -53,8 +53,8 @@ func TestRequirements(t *testing.T) {
 			t.Errorf("%s is listed as not showable, but is shown or not in the catalogue", id)
 		}
 	}
-	areas := survey(rows, shown)
-	t.Log("\n" + report(areas))
+	areas := surveyAreas(rows, shown)
+	t.Log("\n" + reportAreas(areas))
 	for _, name := range completeAreas {
 		if areas[name] == nil {
 			t.Errorf("completeAreas: the catalogue has no area %q", name)
@@ -83,9 +83,9 @@ func (c *tally) add(id string, shown bool) {
 
 type areaTally struct{ must, should tally }
 
-// survey counts by area what is shown. Rows for applications and rows that no
+// surveyAreas counts by area what is shown. Rows for applications and rows that no
 // test can show are left out.
-func survey(rows []requirement, shown map[string][]string) map[string]*areaTally {
+func surveyAreas(rows []requirement, shown map[string][]string) map[string]*areaTally {
 	areas := map[string]*areaTally{}
 	for _, r := range rows {
 		if r.role == "app" || r.level == "MAY" || notShowable[r.id] != "" {
@@ -105,7 +105,7 @@ func survey(rows []requirement, shown map[string][]string) map[string]*areaTally
 	return areas
 }
 
-func report(areas map[string]*areaTally) string {
+func reportAreas(areas map[string]*areaTally) string {
 	var out, open strings.Builder
 	var must, should tally
 	line := func(name string, must, should tally) {
