@@ -869,6 +869,7 @@ func TestEncodeAt(t *testing.T) {
 		{ElicitParams{Message: "m", Mode: "form"}, rev20250618, `{"message":"m","requestedSchema":{"type":"object","properties":{}}}`},
 		{InputRequiredResult{}, rev20260728, `{"resultType":"input_required"}`},
 		{InputRequests{"a": {Method: "roots/list"}}, rev20260728, `{"a":{"method":"roots/list"}}`},
+		{InputRequests{"c": {}, "b": {}, "a": {}, "d": {}}, rev20260728, `{"a":{"method":""},"b":{"method":""},"c":{"method":""},"d":{"method":""}}`},
 		{InputRequests{"a": {Method: "roots/list", Params: json.RawMessage("5")}}, rev20260728, `["a"].params must be a JSON object`},
 		{InputResponses(nil), rev20260728, `{}`},
 		{Task{TaskID: "a"}, rev20251125, `{"taskId":"a","status":"","createdAt":"","lastUpdatedAt":"","ttl":null}`},
@@ -975,6 +976,14 @@ func TestMarshalJSON(t *testing.T) {
 	if again, err := json.Marshal(&back); err != nil || string(again) != want {
 		t.Errorf("%s\n%v", again, err)
 	}
+	var c Content
+	doc := []byte(`{"type":"tool_use","id":"u","name":"n","input":{"a":1.0}}`)
+	if err := c.UnmarshalJSON(doc); err != nil {
+		t.Fatal(err)
+	}
+	if clear(doc); string(c.Input) != `{"a":1.0}` {
+		t.Errorf("shares memory with what it was read from: %s", c.Input)
+	}
 	for doc, message := range map[string]string{
 		`{"C":[{"type":"text","text":5}]}`: "content.text must be a string",
 		`{"M":{"content":5}}`:              "message.content must be an array",
@@ -1011,6 +1020,9 @@ func TestEncodeResult(t *testing.T) {
 		{&ListToolsResult{}, plain, `{"resultType":"complete","tools":[],` + meta + `}}`},
 		{&ListToolsResult{CacheHints: CacheHints{TTLMs: 9, CacheScope: "public"}}, cached, `{"resultType":"complete","tools":[],"ttlMs":9,"cacheScope":"public",` + meta + `}}`},
 		{&ListToolsResult{}, &stamp{cacheable: true, ttlMs: 5, cacheScope: "public"}, `{"resultType":"complete","tools":[],"ttlMs":5,"cacheScope":"public"}`},
+		{&ListToolsResult{Tools: []Tool{{Name: "t", Meta: Meta{}}}}, plain, // what is inside is not stamped
+			`{"resultType":"complete","tools":[{"name":"t","inputSchema":{"type":"object"},"_meta":{}}],` + meta + `}}`},
+		{&CallToolResult{Content: []Content{Text("")}}, plain, `{"resultType":"complete","content":[{"type":"text","text":""}],` + meta + `}}`},
 		{&InputRequiredResult{}, cached, `{"resultType":"input_required",` + meta + `}}`},
 		{map[string]int{"a": 1}, cached, `{"resultType":"complete","ttlMs":0,"cacheScope":"private",` + meta + `},"a":1}`},
 		{map[string]any{"_meta": map[string]int{}, "ttlMs": -3, "resultType": "x"}, cached, `{"cacheScope":"private",` + meta + `},"resultType":"x","ttlMs":0}`},
