@@ -1459,28 +1459,26 @@ type stamp struct {
 }
 
 // encodeResult is encodeAt for the result of a method: v must encode to a JSON
-// object, and nil is {}. At 2026-07-28 the result gets what st has and v does
+// object, and null is {}. At 2026-07-28 the result gets what st has and v does
 // not; a nil st adds nothing.
 func encodeResult(dst []byte, v any, rev *revision, st *stamp) ([]byte, error) {
 	start := len(dst)
 	if !rev.modern {
 		st = nil
 	}
-	var err error
-	stamped := false
-	if v == nil {
-		dst = append(dst, "{}"...)
-	} else {
-		stamped = hasEnvelope(reflect.TypeOf(v))
-		e := encoder{rev: rev}
-		if stamped {
-			e.st = st
-		}
-		dst, err = encodeWith(dst, v, e)
+	e := encoder{rev: rev}
+	stamped := v != nil && hasEnvelope(reflect.TypeOf(v))
+	if stamped {
+		e.st = st
 	}
+	dst, err := encodeWith(dst, v, e)
 	switch {
 	case err != nil:
 		return dst[:start], err
+	case string(dst[start:]) == "null":
+		dst = append(dst[:start], "{}"...)
+	}
+	switch {
 	case dst[start] != '{':
 		return dst[:start], errors.New("a result must be a JSON object")
 	case st == nil || stamped:
@@ -1997,13 +1995,7 @@ func (d *decoder) value(p *plan, v reflect.Value) error {
 	case planRawMap:
 		return d.rawMap(v)
 	case planPointer:
-		if v.IsNil() {
-			if !v.CanSet() {
-				return errors.New("cannot be set")
-			}
-			v.Set(reflect.New(p.elem.typ))
-		}
-		return d.value(p.elem, v.Elem())
+		return d.pointer(p, v)
 	case planStruct:
 		return d.structure(p, v)
 	case planAny:
@@ -2023,10 +2015,7 @@ func (d *decoder) value(p *plan, v reflect.Value) error {
 	case planJSON:
 		return d.unmarshal(v)
 	case planText:
-		if c != '"' || !v.CanInterface() {
-			return mustBe("a string")
-		}
-		return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(d.text()))
+		return d.unmarshalText(v)
 	default:
 		return fmt.Errorf("cannot be decoded into %s", p.typ)
 	}
@@ -2067,6 +2056,23 @@ func (d *decoder) unmarshal(v reflect.Value) error {
 		return errors.New("cannot be set")
 	}
 	return v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(raw)
+}
+
+func (d *decoder) unmarshalText(v reflect.Value) error {
+	if d.peek() != '"' || !v.CanInterface() {
+		return mustBe("a string")
+	}
+	return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(d.text()))
+}
+
+func (d *decoder) pointer(p *plan, v reflect.Value) error {
+	if v.IsNil() {
+		if !v.CanSet() {
+			return errors.New("cannot be set")
+		}
+		v.Set(reflect.New(p.elem.typ))
+	}
+	return d.value(p.elem, v.Elem())
 }
 
 // setRaw keeps raw JSON: as it lies in our own types, copied for those of

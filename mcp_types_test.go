@@ -646,15 +646,42 @@ func TestMeta(t *testing.T) {
 	m.Set("example.org/f", func() {})
 }
 
+// A decodeTest says what a document reads as.
+type decodeTest struct {
+	v    any
+	rev  *revision
+	doc  string
+	want string // the error, or what it encodes to
+}
+
+func (tt decodeTest) run(t *testing.T, strict bool) {
+	t.Helper()
+	p := reflect.New(reflect.TypeOf(tt.v)).Interface()
+	got := ""
+	if err := decodeAt([]byte(tt.doc), p, tt.rev, strict); err != nil {
+		got = err.Error()
+	} else if out, err := encodeAt(nil, p, tt.rev); err != nil {
+		got = "encoding: " + err.Error()
+	} else {
+		got = string(out)
+	}
+	if got != tt.want {
+		t.Errorf("%T at %s %s:\n got %s\nwant %s", tt.v, tt.rev.version, tt.doc, got, tt.want)
+	}
+}
+
 // TestDecodeParams reads params from a peer, who must keep to the revision.
 func TestDecodeParams(t *testing.T) {
 	shows(t, "progress.token.type", "elicit.mode.default")
-	tests := []struct {
-		v    any
-		rev  *revision
-		doc  string
-		want string // the error, or what it encodes to
-	}{
+	for _, tests := range [][]decodeTest{callParamsTests, otherParamsTests} {
+		for _, tt := range tests {
+			tt.run(t, true)
+		}
+	}
+}
+
+var (
+	callParamsTests = []decodeTest{
 		{CallToolParams{}, rev20251125, `{"name":"a","Name":"b","paramſ":1,"ARGUMENTS":{},"arguments":{"A":1,"a":2}}`, `{"name":"a","arguments":{"A":1,"a":2}}`},
 		{CallToolParams{}, rev20251125, `{"name":"a","name":"b"}`, "params.name is given twice"},
 		{CallToolParams{}, rev20251125, `{"n\u0061me":"a","name":"a"}`, "params.name is given twice"},
@@ -681,6 +708,8 @@ func TestDecodeParams(t *testing.T) {
 		{CallToolParams{}, rev20260728, `{"name":"x","task":5,"requestState":""}`, `{"name":"x","requestState":""}`},
 		{CallToolParams{}, rev20260728, `{"name":"x","requestState":null}`, "params.requestState must not be null"},
 		{CallToolParams{}, rev20260728, `{"name":"x","inputResponses":{"k":null,"l":{}}}`, `{"name":"x","inputResponses":{"k":null,"l":{}}}`},
+	}
+	otherParamsTests = []decodeTest{
 		{ListParams{}, rev20241105, ``, `{}`},
 		{ListParams{}, rev20241105, `{"cursor":""}`, `{"cursor":""}`},
 		{ListParams{}, rev20241105, `{"cursor":null}`, "params.cursor must not be null"},
@@ -726,31 +755,12 @@ func TestDecodeParams(t *testing.T) {
 			"params.messages[0].content.content[0].resource must not be null"},
 		{ListenParams{}, rev20260728, `{"notifications":{"toolsListChanged":1}}`, "params.notifications.toolsListChanged must be true or false"},
 	}
-	for _, tt := range tests {
-		p := reflect.New(reflect.TypeOf(tt.v)).Interface()
-		got := ""
-		if err := decodeAt([]byte(tt.doc), p, tt.rev, true); err != nil {
-			got = err.Error()
-		} else if out, err := encodeAt(nil, p, tt.rev); err != nil {
-			t.Error(err)
-		} else {
-			got = string(out)
-		}
-		if got != tt.want {
-			t.Errorf("%T at %s %s:\n got %s\nwant %s", tt.v, tt.rev.version, tt.doc, got, tt.want)
-		}
-	}
-}
+)
 
 // TestDecodeResult reads results, of which what is usable is used.
 func TestDecodeResult(t *testing.T) {
 	shows(t, "base.result.open-shape", "completion.client.partial")
-	tests := []struct {
-		v    any
-		rev  *revision
-		doc  string
-		want string // the error, or what it encodes to
-	}{
+	tests := []decodeTest{
 		{CallToolResult{}, rev20241105, `{}`, `{"content":[]}`},
 		{CallToolResult{}, rev20241105, `{"content":null,"isError":null,"_meta":null}`, `{"content":[]}`},
 		{CallToolResult{}, rev20250618, `{"content":[null,{"type":"text"}],"structuredContent":null}`, `{"content":[{"type":"text","text":""}]}`},
@@ -776,18 +786,7 @@ func TestDecodeResult(t *testing.T) {
 		{InputRequiredResult{}, rev20260728, `{"resultType":"input_required","inputRequests":{"a":null}}`, `{"resultType":"input_required","inputRequests":{"a":{"method":""}}}`},
 	}
 	for _, tt := range tests {
-		p := reflect.New(reflect.TypeOf(tt.v)).Interface()
-		got := ""
-		if err := decodeAt([]byte(tt.doc), p, tt.rev, false); err != nil {
-			got = err.Error()
-		} else if out, err := encodeAt(nil, p, tt.rev); err != nil {
-			got = "encoding: " + err.Error()
-		} else {
-			got = string(out)
-		}
-		if got != tt.want {
-			t.Errorf("%T at %s %s:\n got %s\nwant %s", tt.v, tt.rev.version, tt.doc, got, tt.want)
-		}
+		tt.run(t, false)
 	}
 }
 
@@ -1010,6 +1009,8 @@ func TestEncodeResult(t *testing.T) {
 		{nil, plain, `{"resultType":"complete",` + meta + `}}`},
 		{nil, &stamp{}, `{"resultType":"complete"}`},
 		{nil, nil, `{}`},
+		{json.RawMessage(nil), plain, `{"resultType":"complete",` + meta + `}}`},
+		{map[string]int(nil), nil, `{}`},
 		{EmptyResult{}, plain, `{"resultType":"complete",` + meta + `}}`},
 		{(*EmptyResult)(nil), plain, `{"resultType":"complete",` + meta + `}}`},
 		{EmptyResult{ResultType: "task"}, plain, `{"resultType":"task",` + meta + `}}`},
