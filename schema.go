@@ -2385,6 +2385,7 @@ func (c *checker) checkObject(o *objectRules, at int, ev *evaluated) (end int, o
 	ok = true
 	s.open('{')
 	for ; s.more('}', count); count++ {
+		s.peek()
 		nameAt := s.pos
 		name := s.key()
 		s.peek()
@@ -2497,6 +2498,7 @@ func (c *checker) checkArray(a *arrayRules, at int, ev *evaluated) (end int, ok 
 	s.open('[')
 	for ; s.more(']', count); count++ {
 		c.spend(1)
+		s.peek()
 		itemAt, itemEnd := s.pos, 0
 		node := a.items
 		if count < len(a.prefix) {
@@ -2546,6 +2548,7 @@ func (c *checker) checkUnique(at int) bool {
 	buf := c.buf[:0]
 	s.open('[')
 	for n := 0; s.more(']', n); n++ {
+		s.peek()
 		itemAt, from := s.pos, len(buf)
 		buf = appendCanonical(buf, &s)
 		if c.spend(1 + (s.pos-itemAt)/8); s.err != nil || c.s.err != nil {
@@ -2598,8 +2601,8 @@ func (c *checker) checkEvaluated(n *schemaNode, at int, ev *evaluated) (end int,
 		for i := 0; s.more(closing, i); i++ {
 			if opening == '{' {
 				s.key()
-				s.peek()
 			}
+			s.peek()
 			itemAt := s.pos
 			switch {
 			case own.has(i):

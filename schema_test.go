@@ -394,7 +394,7 @@ func TestValidationErrorsNamePathAndRule(t *testing.T) {
 		{person, `{"name":"Al","id":3}`, `/id: must be a multiple of 5`},
 		{person, `{"name":"Al","a/b":{"x":2}}`, `/a~1b: must be {"x":1}`},
 		{person, `{"name":"Al","name":"Bo"}`, `/name: is given twice`},
-		{person, `{"name":"Al",}`, `is not JSON: value expected after a comma at offset 13`},
+		{person, `{"name":"Al",}`, `is not JSON: string expected at offset 13`},
 		{person, `{"name":"Al"} x`, `is not JSON: text after the value at offset 14`},
 		{person, ``, `is not JSON: unexpected end at offset 0`},
 		{`{"propertyNames":{"maxLength":2}}`, `{"abc":1}`, `/abc: its name must be at most 2 characters long`},
