@@ -1589,6 +1589,27 @@ func (s publishedSchema) definition(names string) (ref string, members []string)
 	return "", nil
 }
 
+// compile makes one schema of all definitions: an object whose members are
+// named for definitions must hold values of them.
+func (s publishedSchema) compile(t *testing.T) *Schema {
+	t.Helper()
+	properties := map[string]any{}
+	for _, pt := range protocolTypes {
+		if ref, _ := s.definition(pt.defs); ref != "" {
+			properties[ref] = map[string]string{"$ref": ref}
+		}
+	}
+	whole, err := json.Marshal(map[string]any{"$schema": s.dialect, "properties": properties, s.keyword: s.defs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := CompileSchema(whole, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled
+}
+
 // TestPublishedSchemas shows that values with every member set are, at each
 // revision, what its published schema defines, no more and no less.
 func TestPublishedSchemas(t *testing.T) {
@@ -1598,6 +1619,10 @@ func TestPublishedSchemas(t *testing.T) {
 	}
 	for _, rev := range revisions {
 		schema := readPublished(t, rev)
+		compiled := schema.compile(t)
+		validate := func(ref string, doc []byte) error {
+			return compiled.Validate(fmt.Appendf(nil, "{%q:%s}", ref, doc))
+		}
 		for _, pt := range protocolTypes {
 			ref, defined := schema.definition(pt.defs)
 			members, ok := pt.at(rev)
@@ -1614,6 +1639,16 @@ func TestPublishedSchemas(t *testing.T) {
 			}); len(missing) > 0 {
 				t.Errorf("%s: %s has %q too", name, ref, missing)
 			}
+			doc, err := encodeAt(nil, pt.filled(rev), rev)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			} else if err := validate(ref, doc); err != nil {
+				t.Errorf("%s: %v\nin %s", name, err, doc)
+			}
+		}
+		ref, _ := schema.definition("Tool")
+		if err := validate(ref, []byte(`{"name":"t","inputSchema":{"type":"object"},"other":1}`)); err == nil {
+			t.Errorf("the schema of %s takes anything", rev.version)
 		}
 	}
 }
