@@ -300,6 +300,10 @@ var knownTypes = map[string][3]string{ // type, format, description
 // ownShape returns the schema of a type whose JSON is not that of its kind,
 // and nil if it is.
 func ownShape(t reflect.Type, pointer bool) (*shape, error) {
+	ptr := reflect.PointerTo(t)
+	if ptr.NumMethod() == 0 && t.Kind() != reflect.Interface {
+		return nil, nil // as most
+	}
 	if known, ok := knownTypes[t.PkgPath()+"."+t.Name()]; ok {
 		sh := typed(known[0])
 		if known[1] != "" {
@@ -310,7 +314,6 @@ func ownShape(t reflect.Type, pointer bool) (*shape, error) {
 		}
 		return sh, nil
 	}
-	ptr := reflect.PointerTo(t)
 	marshals := ptr.Implements(marshalerType) || ptr.Implements(unmarshalerType)
 	texts := ptr.Implements(textMarshalerType) || ptr.Implements(textUnmarshalerType)
 	if ptr.Implements(schemaMethodType) && (marshals || texts || !promoted(t, schemaMethodType)) {
@@ -689,9 +692,10 @@ func applyTag(sh *shape, tag string, optional *bool) error {
 		}
 		sh.setString("description", text)
 	}
-	slices.SortStableFunc(pairs, func(a, b string) int { // type= first: the others depend on it
-		return btoi(strings.HasPrefix(b, "type=")) - btoi(strings.HasPrefix(a, "type="))
-	})
+	rank := func(pair string) int { // the others depend on type, and required has the last word
+		return btoi(pair == "required=true" || pair == "required=false") - btoi(strings.HasPrefix(pair, "type="))
+	}
+	slices.SortStableFunc(pairs, func(a, b string) int { return rank(a) - rank(b) })
 	for _, pair := range pairs {
 		key, value, _ := strings.Cut(pair, "=")
 		switch key {
@@ -705,6 +709,36 @@ func applyTag(sh *shape, tag string, optional *bool) error {
 		}
 		if err := applyTagKeyword(sh, key, value); err != nil {
 			return err
+		}
+	}
+	if len(pairs) == 0 {
+		return nil
+	}
+	return sh.checkOwn()
+}
+
+// checkOwn checks the keywords of a field's schema, leaving out what only
+// makes sense within the whole, and that its default and examples fit it.
+func (sh *shape) checkOwn() error {
+	own := &shape{members: slices.Clone(sh.members)}
+	own.members = slices.DeleteFunc(own.members, func(m shapeMember) bool {
+		return m.key == "$ref" || m.sub != nil && (m.key != "items" || m.sub.has("$ref") || slices.ContainsFunc(m.sub.members, func(m shapeMember) bool { return m.sub != nil }))
+	})
+	k := schemaCompiler{opts: new(SchemaOptions)}
+	compiled, err := k.compile(own.append(nil), dialect{vocabularies: vocab2020})
+	if err != nil {
+		return fmt.Errorf("the jsonschema tag is wrong: %w", err)
+	}
+	var values []keywordValue
+	if sh.has("examples") {
+		values, _ = keywordValue{schemaPlace: schemaPlace{doc: &schemaDoc{raw: sh.member("examples").raw}}}.elements()
+	}
+	if sh.has("default") {
+		values = append(values, keywordValue{raw: sh.member("default").raw})
+	}
+	for _, v := range values {
+		if err := compiled.Validate(v.raw); err != nil {
+			return fmt.Errorf("the jsonschema tag's value %s does not fit: %w", v.raw, err)
 		}
 	}
 	return nil
@@ -747,14 +781,6 @@ func applyTagKeyword(sh *shape, key, value string) error {
 	case "x-mcp-header": // 2026-07-28 basic/transports/streamable-http § Schema Extension
 		if sh.kind != "string" && sh.kind != "integer" && sh.kind != "boolean" {
 			return misfit()
-		}
-	case "multipleOf":
-		if !strings.ContainsAny(value, "123456789") || strings.HasPrefix(value, "-") {
-			return misfit()
-		}
-	case "pattern":
-		if _, err := compilePattern(value); err != nil {
-			return fmt.Errorf("%w: %w", misfit(), err)
 		}
 	}
 	if rule[0] != "" && sh.kind != "" && sh.kind != rule[0] && !(rule[0] == "number" && sh.kind == "integer") {
@@ -906,6 +932,27 @@ func compileInferred(t reflect.Type) (*Schema, error) {
 	return k.compile(schema, dialect{vocabularies: vocab2020})
 }
 
+// argumentsSchema returns the schema of a tool's argument type as it is sent,
+// and one to check arguments with, which also accepts Go's nil. A type whose
+// JSON is open stands for any object; one whose JSON is not an object is an
+// error (2026-07-28 server/tools § Tool).
+func argumentsSchema(t reflect.Type) (json.RawMessage, *Schema, error) {
+	schema, err := schemaForType(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	if string(schema) == "{}" {
+		schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		s, err := CompileSchema(schema, nil)
+		return schema, s, err
+	}
+	s, err := compileInferred(t)
+	if err == nil && s.root.types != objectType {
+		err = fmt.Errorf("mcp: the arguments of a tool are a JSON object, which %v is not", t)
+	}
+	return schema, s, err
+}
+
 // A schemaNode is one compiled schema: what it asks of a value, by type.
 type schemaNode struct {
 	place    schemaPlace
@@ -934,6 +981,7 @@ type valueRule struct {
 	holds   func(text []byte) bool
 	cost    int    // steps for eight bytes
 	message string // "must be …"
+	isConst bool
 }
 
 // A countRule is an assertion on a number of members or items.
@@ -1228,26 +1276,21 @@ func (v keywordValue) members() ([]keywordValue, error) {
 	if s.peek() != '{' {
 		return nil, errors.New("must be an object")
 	}
-	var members []keywordValue
+	members := make([]keywordValue, 0, 8)
+	seen := make(map[string]bool, 8)
 	s.open('{')
 	for n := 0; s.more('}', n); n++ {
-		m := v
-		m.key = string(s.key())
-		s.peek()
-		m.at = s.pos
-		m.raw = s.skip()
-		members = append(members, m)
-	}
-	sorted := slices.SortedFunc(slices.Values(members), func(a, b keywordValue) int { return strings.Compare(a.key, b.key) })
-	for i := 1; i < len(sorted); i++ {
-		if sorted[i].key == sorted[i-1].key {
-			return nil, fmt.Errorf("%s is given twice", sorted[i].key)
+		m := v.child(&s, string(s.key()))
+		if seen[m.key] {
+			return nil, fmt.Errorf("%s is given twice", m.key)
 		}
+		seen[m.key] = true
+		members = append(members, m)
 	}
 	return members, nil
 }
 
-// elements returns the elements of an array.
+// elements returns the elements of an array. Their keys are their indices.
 func (v keywordValue) elements() ([]keywordValue, error) {
 	s := scanner{data: v.doc.raw, pos: v.at}
 	if s.peek() != '[' {
@@ -1256,13 +1299,17 @@ func (v keywordValue) elements() ([]keywordValue, error) {
 	var elements []keywordValue
 	s.open('[')
 	for n := 0; s.more(']', n); n++ {
-		m := v
-		s.peek()
-		m.at = s.pos
-		m.raw = s.skip()
-		elements = append(elements, m)
+		elements = append(elements, v.child(&s, strconv.Itoa(n)))
 	}
 	return elements, nil
+}
+
+// child returns the member or element that s is at.
+func (v keywordValue) child(s *scanner, key string) keywordValue {
+	s.peek()
+	v.key, v.at = key, s.pos
+	v.raw = s.skip()
+	return v
 }
 
 func (v keywordValue) text() (string, error) {
@@ -1314,20 +1361,34 @@ func (v keywordValue) count() (int, error) {
 }
 
 // identify handles the keywords that say what the others mean: $schema, $id,
-// $anchor and $dynamicAnchor.
+// $anchor and $dynamicAnchor. draft-07 has anchors in $id, and $ref hides it.
 func (k *schemaCompiler) identify(n *schemaNode, keywords []keywordValue) (err error) {
-	text := map[string]string{}
+	var schema, id, anchor, dynamicAnchor string
+	hasRef := false
 	for _, v := range keywords {
+		var to *string
 		switch v.key {
-		case "$schema", "$id", "$anchor", "$dynamicAnchor", "$ref":
-			if text[v.key], err = v.text(); err != nil {
-				return fmt.Errorf("%s %w", v.key, err)
-			}
+		case "$schema":
+			to = &schema
+		case "$id":
+			to = &id
+		case "$anchor":
+			to = &anchor
+		case "$dynamicAnchor":
+			to = &dynamicAnchor
+		case "$ref":
+			hasRef = true
+			continue
+		default:
+			continue
+		}
+		if *to, err = v.text(); err != nil && (v.key != "$anchor" && v.key != "$dynamicAnchor" || !n.resource.isDraft7()) {
+			return fmt.Errorf("%s %w", v.key, err)
 		}
 	}
 	isRoot := n.place == n.resource.place
-	if uri := text["$schema"]; uri != "" && !k.onlyCheck && (isRoot || text["$id"] != "") {
-		d, err := k.dialect(uri)
+	if schema != "" && !k.onlyCheck && (isRoot || id != "") {
+		d, err := k.dialect(schema)
 		if err != nil {
 			return err
 		}
@@ -1336,33 +1397,32 @@ func (k *schemaCompiler) identify(n *schemaNode, keywords []keywordValue) (err e
 		}
 		n.resource.dialect = d
 	}
-	draft7 := n.resource.dialect.vocabularies == vocabDraft7
-	if draft7 && text["$ref"] != "" {
-		return nil
-	}
-	anchor := text["$anchor"]
-	id, fragment, _ := strings.Cut(text["$id"], "#")
+	uri, fragment, _ := strings.Cut(id, "#")
 	switch {
-	case draft7:
-		anchor = fragment
+	case n.resource.isDraft7() && hasRef:
+		return nil
+	case n.resource.isDraft7():
+		anchor, dynamicAnchor = fragment, ""
 	case fragment != "":
-		return fmt.Errorf("$id %q must not have a fragment", text["$id"])
+		return fmt.Errorf("$id %q must not have a fragment", id)
 	}
-	if id != "" {
-		if err := k.newResource(n, id); err != nil {
+	if uri != "" {
+		if err := k.newResource(n, uri); err != nil {
 			return err
 		}
 	}
-	return n.addAnchors(anchor, text["$dynamicAnchor"], draft7)
+	return n.addAnchors(anchor, dynamicAnchor)
 }
 
-func (n *schemaNode) addAnchors(anchor, dynamicAnchor string, draft7 bool) error {
+func (r *schemaResource) isDraft7() bool { return r.dialect.vocabularies == vocabDraft7 }
+
+func (n *schemaNode) addAnchors(anchor, dynamicAnchor string) error {
 	r := n.resource
 	for _, name := range []string{anchor, dynamicAnchor} {
 		switch {
 		case name == "":
 			continue
-		case !draft7 && !validAnchor(name):
+		case !r.isDraft7() && !validAnchor(name):
 			return fmt.Errorf("the anchor %q must be a word", name)
 		case r.anchors == nil:
 			r.anchors, r.dynamic = map[string]*schemaNode{}, map[string]*schemaNode{}
@@ -1372,7 +1432,7 @@ func (n *schemaNode) addAnchors(anchor, dynamicAnchor string, draft7 bool) error
 		}
 		r.anchors[name] = n
 	}
-	if dynamicAnchor != "" && !draft7 {
+	if dynamicAnchor != "" {
 		r.dynamic[dynamicAnchor] = n
 	}
 	return nil
@@ -1530,31 +1590,22 @@ func (k *schemaCompiler) follow(r *schemaResource, pointer string) (*schemaNode,
 	doc, at := r.place.doc, r.place.at
 	for token := range strings.SplitSeq(pointer[1:], "/") {
 		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-		s := scanner{data: doc.raw, pos: at}
-		found := false
-		switch s.peek() {
-		case '{':
-			s.open('{')
-			for n := 0; !found && s.more('}', n); n++ {
-				if found = string(s.key()) == token; !found {
-					s.skip()
-				}
-			}
-		case '[':
-			s.open('[')
-			for n := 0; !found && s.more(']', n); n++ {
-				if found = strconv.Itoa(n) == token; !found {
-					s.skip()
-				}
-			}
+		v := keywordValue{schemaPlace: schemaPlace{doc: doc, at: at}}
+		children, err := v.members()
+		if err != nil {
+			children, err = v.elements()
 		}
-		s.peek()
-		if k.work += s.pos - at; k.work > maxCompileWork {
-			return nil, errors.New("the references take too long to follow")
-		}
-		if at = s.pos; !found {
+		i := slices.IndexFunc(children, func(c keywordValue) bool { return c.key == token })
+		if err != nil || i < 0 {
 			return nil, errors.New("there is nothing")
 		}
+		for _, c := range children {
+			k.work += len(c.raw)
+		}
+		if k.work > maxCompileWork {
+			return nil, errors.New("the references take too long to follow")
+		}
+		at = children[i].at
 		if n := doc.nodes[at]; n != nil {
 			r = n.resource
 		}
@@ -1588,7 +1639,7 @@ var schemaKeywords = map[string]schemaKeyword{
 	"$defs":       {vocabCore, namedSchemas},
 	"definitions": {vocabCore | vocabDraft7, namedSchemas},
 	"$comment":    {vocabCore | vocabDraft7, textKeyword},
-	"$vocabulary": {vocabCore, func(_ *schemaCompiler, _ *schemaNode, v keywordValue) error { _, err := v.members(); return err }},
+	"$vocabulary": {vocabCore, vocabularyKeyword},
 
 	"type":             {vocabValidation | vocabDraft7, typeKeyword},
 	"enum":             {vocabValidation | vocabDraft7, enumKeyword},
@@ -1674,6 +1725,18 @@ func (v keywordValue) mustBe(jsonType string) error {
 	return nil
 }
 
+// vocabularyKeyword only checks: the keyword speaks to schemas that name this
+// one as their $schema.
+func vocabularyKeyword(_ *schemaCompiler, _ *schemaNode, v keywordValue) error {
+	members, err := v.members()
+	for _, m := range members {
+		if err == nil {
+			err = m.mustBe("boolean")
+		}
+	}
+	return err
+}
+
 func textKeyword(_ *schemaCompiler, _ *schemaNode, v keywordValue) error { return v.mustBe("string") }
 func flagKeyword(_ *schemaCompiler, _ *schemaNode, v keywordValue) error { return v.mustBe("boolean") }
 
@@ -1731,27 +1794,17 @@ const (
 	integerType
 )
 
+var typeWords = [...]string{"null", "a boolean", "an object", "an array", "a string", "a number", "an integer"}
+
 // String lists the types as an error message does.
 func (t typeSet) String() string {
-	var names []string
-	for i, name := range typeNames {
+	var words []string
+	for i, word := range typeWords {
 		if t&(1<<i) != 0 {
-			names = append(names, withArticle(name))
+			words = append(words, word)
 		}
 	}
-	return strings.Join(names, " or ")
-}
-
-func withArticle(name string) string {
-	switch name[0] {
-	case 'n':
-		if name == "null" {
-			return name
-		}
-	case 'o', 'a', 'i':
-		return "an " + name
-	}
-	return "a " + name
+	return strings.Join(words, " or ")
 }
 
 func typeKeyword(_ *schemaCompiler, n *schemaNode, v keywordValue) error {
@@ -1791,12 +1844,12 @@ func enumKeyword(_ *schemaCompiler, n *schemaNode, v keywordValue) error {
 	}
 	n.values = append(n.values, valueRule{holds: func(text []byte) bool {
 		return slices.ContainsFunc(values, func(c constant) bool { return c.equals(text) })
-	}, cost: 1 + len(values)/8, message: string(appendShort(nil, message, 400))})
+	}, cost: 1 + len(values)/8, isConst: len(values) == 1, message: string(appendShort(nil, message, 400))})
 	return nil
 }
 
 func constKeyword(_ *schemaCompiler, n *schemaNode, v keywordValue) error {
-	n.values = append(n.values, valueRule{holds: newConstant(v.raw).equals, cost: 1,
+	n.values = append(n.values, valueRule{holds: newConstant(v.raw).equals, cost: 1, isConst: true,
 		message: string(appendShort([]byte("must be "), v.raw, 100))})
 	return nil
 }
@@ -1951,14 +2004,11 @@ func patternPropertiesKeyword(k *schemaCompiler, n *schemaNode, v keywordValue) 
 
 func itemsKeyword(k *schemaCompiler, n *schemaNode, v keywordValue) (err error) {
 	a := n.forArray()
-	if v.raw[0] != '[' || n.resource.dialect.vocabularies != vocabDraft7 {
+	if v.raw[0] != '[' || !n.resource.isDraft7() {
 		a.items = k.node(v.schemaPlace)
 		return nil
 	}
-	elements, err := v.elements() // draft-07: may be empty
-	for _, e := range elements {
-		a.prefix = append(a.prefix, k.node(e.schemaPlace))
-	}
+	a.prefix, err = k.schemas(v)
 	return err
 }
 
@@ -2084,21 +2134,22 @@ func (v *Schema) Validate(doc []byte) error {
 	return err
 }
 
-var checkers = sync.Pool{New: func() any { return new(checker) }}
+var checkers = sync.Pool{New: func() any { return &checker{names: map[memberName]int{}} }}
 
 // A checker checks one text. It reads a value again for each schema that
 // applies to it, and remembers nothing of it but offsets.
 type checker struct {
-	schema   *Schema
-	s        scanner // its error ends everything
-	aborted  error   // set when s.err is not about the text
-	work     int     // steps left
-	depth    int
-	quiet    bool // only whether a value fits is asked
-	problems []problem
-	scope    []*schemaResource // entered on the way here, for $dynamicRef
-	names    nameTable
-	buf      []byte
+	schema     *Schema
+	s          scanner // its error ends everything
+	aborted    error   // set when s.err is not about the text
+	work       int     // steps left
+	depth      int
+	quiet      bool // only whether a value fits is asked
+	problems   []problem
+	explaining int                // how many calls of failAll are under way
+	scope      []*schemaResource  // entered on the way here, for $dynamicRef
+	names      map[memberName]int // where they stand
+	buf        []byte
 }
 
 // A problem is one thing wrong with the text.
@@ -2106,15 +2157,17 @@ type problem struct {
 	at      int
 	name    string // of a member that is not there
 	message string
-	byType  bool
+	byType  bool // what was asked for is another type,
+	byConst bool // or another constant
 }
 
 func (c *checker) reset() {
+	clear(c.scope)
 	*c = checker{problems: c.problems[:0], scope: c.scope[:0], names: c.names, buf: c.buf[:0]}
-	c.names.reset()
-	if cap(c.buf) > 1<<16 {
-		c.buf = nil
+	if len(c.names) > 1000 || cap(c.buf) > 1<<16 { // not worth keeping
+		c.names, c.buf = map[memberName]int{}, nil
 	}
+	clear(c.names)
 }
 
 // result makes the error of a check.
@@ -2298,7 +2351,7 @@ func (c *checker) obey(rules []valueRule, at int, text []byte) bool {
 	ok := true
 	for i := range rules {
 		if c.spend(rules[i].cost * len(text) / 8); !rules[i].holds(text) {
-			ok = c.fail(at, rules[i].message)
+			ok = c.failWith(problem{at: at, message: rules[i].message, byConst: rules[i].isConst})
 		}
 	}
 	return ok
@@ -2330,34 +2383,41 @@ func (c *checker) try(n *schemaNode, at int, ev *evaluated) (end int, ok bool) {
 	return end, ok
 }
 
-// failAll says why a value fits none of several schemas: if its type fits only
-// one of them, what is wrong by that one.
+// failAll says why a value fits none of several schemas. If all but one are for
+// values of another type, or ask for another constant, it is what is wrong by
+// that one.
 func (c *checker) failAll(at int, nodes []*schemaNode) bool {
 	if c.quiet || c.s.err != nil {
 		return false
 	}
+	if c.explaining == 2 { // explanations of explanations help nobody, and multiply
+		return c.fail(at, "must fit one of the alternatives")
+	}
+	c.explaining++
 	before := c.problems
 	var reasons []string
 	var near [][]problem
 	for _, n := range nodes[:min(len(nodes), maxProblems)] {
-		c.problems = nil
+		c.problems, c.quiet = nil, false
 		c.check(n, at, nil)
-		if c.quiet = false; len(c.problems) == 0 {
+		if len(c.problems) == 0 {
 			continue
 		}
-		if p := c.problems[0]; p.at != at || !p.byType {
+		if !slices.ContainsFunc(c.problems, func(p problem) bool { return p.byConst || p.byType && p.at == at }) {
 			near = append(near, c.problems)
 		}
 		reasons = append(reasons, c.describe(c.problems[0]))
 	}
-	c.problems = before
+	c.problems, c.quiet = before, false
+	c.explaining--
 	if len(near) == 1 {
 		for _, p := range near[0] {
 			c.failWith(p)
 		}
 		return false
 	}
-	return c.fail(at, string(appendShort([]byte("must fit one of the alternatives: "), []byte(strings.Join(reasons, ", or ")), 600)))
+	message := appendShort([]byte("must fit one of the alternatives: "), []byte(strings.Join(reasons, ", or ")), 600)
+	return c.fail(at, string(message))
 }
 
 // target returns the schema of a reference, which for $dynamicRef is the one
@@ -2393,7 +2453,7 @@ func (c *checker) checkObject(o *objectRules, at int, ev *evaluated) (end int, o
 		slot := o.find(name, next)
 		twice := false
 		if slot < 0 {
-			twice = s.err == nil && !c.names.add(s.data, at, nameAt, name)
+			twice = s.err == nil && !c.isFirst(at, nameAt, name)
 		} else {
 			twice, next = seen.has(slot), slot+1
 			seen.set(slot)
@@ -2655,64 +2715,24 @@ func (e *evaluated) merge(o *evaluated) {
 	}
 }
 
-// A nameTable is a hash table of the members whose names no keyword knows, of
-// all objects of a text.
-type nameTable struct {
-	slots []nameSlot // a power of two, at most half full
-	used  int
-}
-
-type nameSlot struct {
-	hash       uint64
-	object, at int // offsets; at is 0 in an empty slot
+// A memberName is a name of a member of the object at an offset, by its hash.
+type memberName struct {
+	object int
+	hash   uint64
 }
 
 var nameSeed = maphash.MakeSeed()
 
-func (t *nameTable) reset() {
-	if t.used == 0 {
-		return
+// isFirst notes a member of an object whose name no keyword knows. It returns
+// false if there is another one of that name.
+func (c *checker) isFirst(object, at int, name []byte) bool {
+	key := memberName{object, maphash.Bytes(nameSeed, name)}
+	if other, ok := c.names[key]; ok {
+		return other == at // if the object is walked over once more
 	}
-	if t.used = 0; len(t.slots) > 4096 {
-		t.slots = nil
-	}
-	clear(t.slots)
-}
-
-// add notes the member of an object whose name stands at an offset, and
-// returns false if there is another one of that name.
-func (t *nameTable) add(data []byte, object, at int, name []byte) bool {
-	if 2*t.used >= len(t.slots) {
-		old := t.slots
-		t.slots = make([]nameSlot, max(32, 2*len(old)))
-		for _, s := range old {
-			if s.at > 0 {
-				i := s.hash
-				for ; t.at(i).at > 0; i++ {
-				}
-				*t.at(i) = s
-			}
-		}
-	}
-	hash := maphash.Bytes(nameSeed, name) + uint64(object)*0x9E3779B97F4A7C15
-	i := hash
-	for ; t.at(i).at > 0; i++ {
-		if s := t.at(i); s.hash == hash && s.object == object {
-			if s.at == at {
-				return true // the same, met before
-			}
-			other := scanner{data: data, pos: s.at}
-			if bytes.Equal(other.key(), name) {
-				return false
-			}
-		}
-	}
-	*t.at(i) = nameSlot{hash, object, at}
-	t.used++
+	c.names[key] = at
 	return true
 }
-
-func (t *nameTable) at(i uint64) *nameSlot { return &t.slots[i&uint64(len(t.slots)-1)] }
 
 // pathTo returns the JSON pointer to the value at an offset. isName is true
 // if the offset is that of a member's name.

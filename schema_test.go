@@ -152,6 +152,7 @@ func TestTagKeywords(t *testing.T) {
 		G map[string]int `json:"g" jsonschema:"required=p|q,minProperties=1,dependentRequired={\"p\":[\"q\"]}"`
 		H []int          `json:"h" jsonschema:"contains={\"minimum\":3},minContains=2,minimum=1"`
 		I time.Duration  `json:"i" jsonschema:"time to wait"`
+		J int            `json:"j" jsonschema:"required=true,default=1"`
 	}
 	got, err := SchemaFor[fields]()
 	want := `{"type":"object","properties":{` +
@@ -163,8 +164,8 @@ func TestTagKeywords(t *testing.T) {
 		`"f":{"examples":[1,"x",{}],"title":"Eff"},` +
 		`"g":{"type":"object","additionalProperties":{"type":"integer"},"required":["p","q"],"minProperties":1,"dependentRequired":{"p":["q"]}},` +
 		`"h":{"type":"array","items":{"type":"integer","minimum":1},"contains":{"minimum":3},"minContains":2},` +
-		`"i":{"type":"integer","description":"time to wait (nanoseconds)"}` +
-		`},"required":["d","e","g","h","i"],"additionalProperties":false}`
+		`"i":{"type":"integer","description":"time to wait (nanoseconds)"},"j":{"type":"integer","default":1}` +
+		`},"required":["d","e","g","h","i","j"],"additionalProperties":false}`
 	if err != nil || string(got) != want {
 		t.Errorf(" got %s, %v\nwant %s", got, err, want)
 	}
@@ -200,7 +201,7 @@ func TestWhatCannotBeInferredNamesTheField(t *testing.T) {
 		}{}, "enum=true|yes does not fit boolean"},
 		{struct {
 			A string `jsonschema:"pattern=("`
-		}{}, "pattern=( does not fit"},
+		}{}, "the jsonschema tag is wrong: /pattern: the pattern"},
 		{struct {
 			A string `jsonschema:"maxLength=-1"`
 		}{}, "maxLength=-1 does not fit"},
@@ -211,8 +212,17 @@ func TestWhatCannotBeInferredNamesTheField(t *testing.T) {
 			A float64 `jsonschema:"x-mcp-header=A"`
 		}{}, "x-mcp-header=A does not fit number"},
 		{struct {
+			A uint8 `jsonschema:"default=300"`
+		}{}, "field A: the jsonschema tag's value 300 does not fit: must be at most 255"},
+		{struct {
+			A []string `jsonschema:"enum=a|b,default=[\"c\"]"`
+		}{}, "does not fit: /0: must be one of"},
+		{struct {
+			A []int `jsonschema:"contains={\"type\":1}"`
+		}{}, "field A: the jsonschema tag is wrong: /contains/type: must be a type"},
+		{struct {
 			A int `jsonschema:"multipleOf=0"`
-		}{}, "multipleOf=0 does not fit"},
+		}{}, "the jsonschema tag is wrong: /multipleOf: must be greater than 0"},
 	}
 	for _, test := range tests {
 		_, err := schemaForType(reflect.TypeOf(test.v))
@@ -392,6 +402,8 @@ func TestValidationErrorsNamePathAndRule(t *testing.T) {
 		{person, `{"name":"Al","pet":1}`, `/pet: must fit one of the alternatives: /pet: must be an object, got a number, or /pet: must be null, got a number`},
 		{person, `{"name":"Al","id":"x"}`, `/id: must be at least 3 characters long`},
 		{person, `{"name":"Al","id":3}`, `/id: must be a multiple of 5`},
+		{`{"oneOf":[{"properties":{"t":{"const":"a"},"r":{"type":"number"}},"required":["t","r"]},{"properties":{"t":{"const":"b"},"w":{"type":"number"}},"required":["t"]}]}`,
+			`{"t":"a","r":"x"}`, `/r: must be a number, got a string`},
 		{person, `{"name":"Al","a/b":{"x":2}}`, `/a~1b: must be {"x":1}`},
 		{person, `{"name":"Al","name":"Bo"}`, `/name: is given twice`},
 		{person, `{"name":"Al",}`, `is not JSON: string expected at offset 13`},
@@ -844,6 +856,24 @@ func TestNilIsAcceptedButNotAdvertised(t *testing.T) {
 	}
 }
 
+func TestArgumentTypesGiveObjectSchemas(t *testing.T) {
+	for _, v := range []any{struct{}{}, &struct{}{}, map[string]any{}, json.RawMessage{}, new(any), ownJSON{}} {
+		schema, s, err := argumentsSchema(reflect.TypeOf(v))
+		if err != nil || !strings.HasPrefix(string(schema), `{"type":"object",`) || !strings.Contains(string(schema), `"properties":{}`) {
+			t.Errorf("%T: %s, %v", v, schema, err)
+		} else if err := s.Validate([]byte("{}")); err != nil {
+			t.Errorf("%T: %v", v, err)
+		} else if err := s.Validate([]byte("[]")); err == nil {
+			t.Errorf("%T: an array is accepted", v)
+		}
+	}
+	for _, v := range []any{"", 1, []int{}, time.Time{}, func() {}} {
+		if _, _, err := argumentsSchema(reflect.TypeOf(v)); err == nil {
+			t.Errorf("%T is accepted", v)
+		}
+	}
+}
+
 const typicalSchema = `{"type":"object","properties":{"path":{"type":"string","minLength":1},"limit":{"type":"integer","minimum":1,"maximum":1000},
 	"recursive":{"type":"boolean"},"mode":{"enum":["fast","exact","both"]},"ratio":{"type":"number"},"tags":{"type":"array","items":{"type":"string"},"maxItems":10,"uniqueItems":true},
 	"owner":{"$ref":"#/$defs/owner"},"note":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["path","mode","owner"],"additionalProperties":false,
@@ -947,11 +977,11 @@ func FuzzTag(f *testing.F) {
 	f.Fuzz(func(t *testing.T, tag string) {
 		for _, kind := range kinds {
 			typ := reflect.StructOf([]reflect.StructField{{Name: "A", Type: kind, Tag: reflect.StructTag("jsonschema:" + strconv.Quote(tag))}})
-			schema, err := schemaForType(typ)
+			schema, err := inferSchema(typ, false)
 			if err != nil {
 				continue
 			}
-			if err := validJSON(schema); err != nil {
+			if _, err := CompileSchema(schema, nil); err != nil {
 				t.Errorf("%q on %v: %v: %s", tag, kind, err, schema)
 			}
 		}
