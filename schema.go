@@ -1062,9 +1062,10 @@ func (o *objectRules) slot(name string) int {
 
 // A schemaDoc is one JSON text that holds schemas.
 type schemaDoc struct {
-	name  string // its URI, or nothing
-	raw   []byte
-	nodes map[int]*schemaNode // by offset
+	name     string // its URI, or nothing
+	raw      []byte
+	nodes    map[int]*schemaNode    // by offset
+	children map[int]map[string]int // of values that references lead through
 }
 
 // A schemaResource is what an $id makes of a schema: the base of the
@@ -1192,7 +1193,7 @@ func (k *schemaCompiler) document(name string, raw json.RawMessage, base *url.UR
 	if err := validJSON(raw); err != nil {
 		return nil, err
 	}
-	doc := &schemaDoc{name: name, raw: bytes.Clone(raw), nodes: map[int]*schemaNode{}}
+	doc := &schemaDoc{name: name, raw: bytes.Clone(raw), nodes: map[int]*schemaNode{}, children: map[int]map[string]int{}}
 	s := scanner{data: doc.raw}
 	s.peek()
 	r := &schemaResource{base: base, dialect: d}
@@ -1590,27 +1591,41 @@ func (k *schemaCompiler) follow(r *schemaResource, pointer string) (*schemaNode,
 	doc, at := r.place.doc, r.place.at
 	for token := range strings.SplitSeq(pointer[1:], "/") {
 		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-		v := keywordValue{schemaPlace: schemaPlace{doc: doc, at: at}}
-		children, err := v.members()
+		children, err := k.children(doc, at)
 		if err != nil {
-			children, err = v.elements()
+			return nil, err
 		}
-		i := slices.IndexFunc(children, func(c keywordValue) bool { return c.key == token })
-		if err != nil || i < 0 {
+		if at = children[token]; at == 0 {
 			return nil, errors.New("there is nothing")
 		}
-		for _, c := range children {
-			k.work += len(c.raw)
-		}
-		if k.work > maxCompileWork {
-			return nil, errors.New("the references take too long to follow")
-		}
-		at = children[i].at
 		if n := doc.nodes[at]; n != nil {
 			r = n.resource
 		}
 	}
 	return k.node(schemaPlace{doc: doc, at: at, resource: r}), nil
+}
+
+// children returns where the members or elements of a value are, by key or
+// index.
+func (k *schemaCompiler) children(doc *schemaDoc, at int) (map[string]int, error) {
+	if known := doc.children[at]; known != nil {
+		return known, nil
+	}
+	v := keywordValue{schemaPlace: schemaPlace{doc: doc, at: at}}
+	values, err := v.members()
+	if err != nil {
+		values, _ = v.elements()
+	}
+	children := make(map[string]int, len(values))
+	for _, c := range values {
+		children[c.key] = c.at
+		k.work += len(c.raw)
+	}
+	if k.work > maxCompileWork {
+		return nil, errors.New("the references take too long to follow")
+	}
+	doc.children[at] = children
+	return children, nil
 }
 
 // metaSchema returns a schema that accepts what compiles: the compiler checks

@@ -618,6 +618,25 @@ func TestHostileInputEndsInAnError(t *testing.T) {
 	}
 }
 
+func TestManyReferencesCompileFast(t *testing.T) {
+	var defs, refs []string
+	for i := range 5000 {
+		defs = append(defs, fmt.Sprintf(`"d%d":{"title":%q,"type":"integer"}`, i, strings.Repeat("x", 100)))
+		refs = append(refs, fmt.Sprintf(`{"$ref":"#/$defs/d%d"}`, i))
+	}
+	start := time.Now()
+	s := mustCompile(t, `{"$defs":{`+strings.Join(defs, ",")+`},"allOf":[`+strings.Join(refs, ",")+`]}`, nil)
+	if err := s.Validate([]byte(`1`)); err != nil {
+		t.Error(err)
+	}
+	const depth = 4000
+	deep := `{"x":` + strings.Repeat(`{"a":`, depth) + "{}" + strings.Repeat("}", depth) + `,"pad":"` + strings.Repeat("x", 1<<16) + `","$ref":"#/x` + strings.Repeat("/a", depth) + `"}`
+	mustCompile(t, deep, nil)
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("took %v", d)
+	}
+}
+
 func TestLongNumbersAreExact(t *testing.T) {
 	tests := []struct {
 		schema, doc string
