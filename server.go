@@ -1,0 +1,1647 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// A Server answers clients: of every revision, on every transport, any
+// number at a time. Its tools, resources and prompts may change while it
+// serves. Make one with [NewServer].
+type Server struct {
+	info  Implementation
+	opts  ServerOptions
+	revs  []*revision // served, oldest first
+	log   *slog.Logger
+	seal  *sealer
+	stamp []byte // info, encoded for the _meta of modern results
+
+	mu        sync.RWMutex
+	tools     registry[*toolEntry]
+	resources registry[*resourceEntry]
+	templates registry[*templateEntry]
+	prompts   registry[*promptEntry]
+	custom    map[string]Handler
+	handler   Handler // dispatch inside all middleware
+}
+
+// ServerOptions say how a server works. The zero value is good for most.
+type ServerOptions struct {
+	// Instructions tell the client's model how to use the server.
+	Instructions string
+	// Logger gets what the server notices about itself and its peers. nil
+	// logs nothing.
+	Logger *slog.Logger
+	// Versions are the protocol revisions to serve; nil means all.
+	Versions []string
+	// Capabilities replaces what the server would declare by what is
+	// registered with it. nil means that it is derived.
+	Capabilities *ServerCapabilities
+	// PageSize is how many entries a page of a list has; 0 means 1000.
+	PageSize int
+	// Complete answers completion/complete. nil means that the server has no
+	// completions.
+	Complete func(ctx context.Context, req *Request, p *CompleteParams) (*CompleteResult, error)
+	// StateKeys seal what a modern client carries from one round of a
+	// request to the next; see [Request.Elicit]. The first seals, all open,
+	// so replicas that share them can each serve any round. Each key is any
+	// secret of 16 bytes or more. nil means a random key that lives as long
+	// as the server.
+	StateKeys [][]byte
+	// StateTTL is how long sealed state is good for; 0 means 10 minutes.
+	StateTTL time.Duration
+	// MaxRounds is how often one request may ask the client for input;
+	// 0 means 10.
+	MaxRounds int
+}
+
+// NewServer returns a server that tells clients it is info. opts may be nil.
+// It panics if opts name an unknown version or hold a short key.
+func NewServer(info Implementation, opts *ServerOptions) *Server {
+	s := &Server{info: info, custom: make(map[string]Handler)}
+	if opts != nil {
+		s.opts = *opts
+	}
+	if s.log = s.opts.Logger; s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.opts.PageSize <= 0 {
+		s.opts.PageSize = 1000
+	}
+	if s.opts.MaxRounds <= 0 {
+		s.opts.MaxRounds = 10
+	}
+	if s.opts.StateTTL <= 0 {
+		s.opts.StateTTL = 10 * time.Minute
+	}
+	s.revs = mustRevisions(s.opts.Versions)
+	s.seal = newSealer(s.opts.StateKeys)
+	s.stamp, _ = encodeAt(nil, info, rev20260728)
+	s.handler = s.dispatch
+	return s
+}
+
+// mustRevisions looks versions up, oldest first; nil means all.
+func mustRevisions(versions []string) []*revision {
+	if versions == nil {
+		return revisions[:]
+	}
+	var revs []*revision
+	for _, rev := range revisions {
+		if slices.Contains(versions, rev.version) {
+			revs = append(revs, rev)
+		}
+	}
+	if len(revs) == 0 || len(revs) != len(versions) {
+		panic(fmt.Sprintf("mcp: versions %q: each must be a known protocol version, named once", versions))
+	}
+	return revs
+}
+
+// Use puts middleware around the handling of every message that arrives,
+// requests and notifications alike, known methods or not. The first is the
+// outermost. It must be called before the server serves.
+func (s *Server) Use(middleware ...Middleware) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range slices.Backward(middleware) {
+		s.handler = m(s.handler)
+	}
+}
+
+// Handle registers a handler for a method that the protocol does not define,
+// or replaces how the server answers one that it does. It panics for
+// "initialize", which belongs to the session.
+func (s *Server) Handle(method string, h Handler) {
+	if method == "" || method == methodInitialize || h == nil {
+		panic("mcp: Handle needs a method other than initialize, and a handler")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.custom[method] = h
+}
+
+// Run serves one connection of t until the client ends it or ctx does. At the
+// end of input it answers what it is working on, within a bound, and returns
+// nil. When ctx ends it cancels the handlers and returns ctx's error without
+// waiting for them.
+func (s *Server) Run(ctx context.Context, t Transport) error {
+	ss, err := s.Connect(ctx, t)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ss.core.done:
+		err = ss.Wait()
+	case <-ctx.Done():
+		ss.core.close(nil)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// Connect serves one connection of t in the background. The session ends
+// with ctx, too.
+func (s *Server) Connect(ctx context.Context, t Transport) (*ServerSession, error) {
+	conn, err := t.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ss := s.newSession(ctx)
+	context.AfterFunc(ss.core.ctx, func() { ss.core.close(nil) })
+	ss.core.start(conn)
+	return ss, nil
+}
+
+func (s *Server) newSession(ctx context.Context) *ServerSession {
+	ss := &ServerSession{server: s}
+	ss.core = newSession(ctx, ss, s.log)
+	return ss
+}
+
+// A ServerSession is one connection to a client. What a client of a revision
+// before 2026-07-28 said of itself when it connected is kept here; a client of
+// 2026-07-28 says it with every request, and handlers learn it from
+// [Request].
+type ServerSession struct {
+	core   *session
+	server *Server
+
+	mu       sync.Mutex
+	rev      *revision // negotiated by initialize; nil before
+	client   *clientFacts
+	level    LoggingLevel // logging/setLevel
+	lastMeta *metaFacts   // the newest facts from _meta, to decode them once
+}
+
+// Close ends the session: handlers lose their context, the connection is
+// closed. It does not wait for handlers.
+func (ss *ServerSession) Close() error {
+	if ss.core.out != nil {
+		ss.core.out.flushWithin(flushTime)
+	}
+	return ss.core.close(nil)
+}
+
+// Wait waits until the session has ended and returns why, nil when one of the
+// sides closed it.
+func (ss *ServerSession) Wait() error { return ss.core.wait() }
+
+// clientFacts is what a client said of itself.
+type clientFacts struct {
+	info Implementation
+	caps ClientCapabilities
+}
+
+// metaFacts is clientFacts with the bytes that said it.
+type metaFacts struct {
+	info, caps []byte
+	facts      clientFacts
+}
+
+// Client returns what the client calls itself; the zero value when it did not
+// say. Do not base decisions on it (2026-07-28 basic § _meta).
+func (r *Request) Client() Implementation {
+	if r.client == nil {
+		return Implementation{}
+	}
+	return r.client.info
+}
+
+// Capabilities returns what the client declared that it can do.
+func (r *Request) Capabilities() ClientCapabilities {
+	if r.client == nil {
+		return ClientCapabilities{}
+	}
+	return r.client.caps
+}
+
+// admit resolves the revision of a message: a request whose _meta names a
+// version is judged by itself, any other belongs to the session that
+// initialize opened (2026-07-28 basic/versioning).
+func (ss *ServerSession) admit(req *Request) *Error {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	negotiated := ss.rev
+	if req.Method == methodInitialize {
+		if req.rev = negotiated; req.rev == nil {
+			req.rev = rev20251125
+		}
+		return nil
+	}
+	if req.ID.IsZero() {
+		if req.rev = negotiated; req.rev == nil {
+			req.rev = rev20260728
+		}
+		req.client = ss.client
+		return nil
+	}
+	if req.params.version != nil {
+		version, ok := stringValue(req.params.version)
+		if !ok {
+			return Errorf(CodeInvalidParams, "params._meta[%q] must be a string", metaProtocolVersion)
+		}
+		if negotiated == nil || version != negotiated.version {
+			return ss.admitModern(req, version)
+		}
+	}
+	if negotiated == nil {
+		return ss.admitEarly(req)
+	}
+	req.rev, req.client = negotiated, ss.client
+	return nil
+}
+
+// admitModern takes a request that says of itself what it needs: nothing of
+// the connection counts (2026-07-28 basic § Statelessness).
+func (ss *ServerSession) admitModern(req *Request, version string) *Error {
+	rev := ss.server.revision(version)
+	if rev == nil || !rev.modern {
+		return ss.server.unsupported(version)
+	}
+	req.rev = rev
+	if req.params.capabilities == nil {
+		return missingMeta(metaClientCapabilities)
+	}
+	if l := req.params.logLevel; l != nil {
+		if level, _ := stringValue(l); LoggingLevel(level).severity() < 0 {
+			return Errorf(CodeInvalidParams, "params._meta[%q] is not a log level", metaLogLevel)
+		}
+	}
+	last := ss.lastMeta
+	if last == nil || string(last.caps) != string(req.params.capabilities) || string(last.info) != string(req.params.info) {
+		last = &metaFacts{info: req.params.info, caps: req.params.capabilities}
+		if err := decodeAt(last.caps, &last.facts.caps, rev, true); err != nil {
+			return Errorf(CodeInvalidParams, "params._meta[%q]: %v", metaClientCapabilities, err)
+		}
+		if last.info != nil {
+			if err := decodeAt(last.info, &last.facts.info, rev, true); err != nil {
+				return Errorf(CodeInvalidParams, "params._meta[%q]: %v", metaClientInfo, err)
+			}
+		}
+		ss.lastMeta = last
+	}
+	req.client = &last.facts
+	return nil
+}
+
+// admitEarly judges a request without a version before initialize.
+func (ss *ServerSession) admitEarly(req *Request) *Error {
+	req.rev = rev20251125
+	switch {
+	case req.Method == methodPing:
+		return nil
+	case req.params.capabilities != nil,
+		methodDefined(req.Method, rev20260728, true) && !methodDefined(req.Method, rev20251125, true):
+		return missingMeta(metaProtocolVersion, metaClientCapabilities)
+	case !ss.server.serves(req):
+		return methodNotFound(req.Method)
+	}
+	return Errorf(CodeInvalidParams, "%s came before initialize, and without the _meta of %s", req.Method, Version20260728)
+}
+
+func missingMeta(keys ...string) *Error {
+	return Errorf(CodeInvalidParams, "params._meta must have %q", keys)
+}
+
+func methodNotFound(method string) *Error {
+	return Errorf(CodeMethodNotFound, "method not found: %s", method)
+}
+
+// revision returns the served revision of that name, nil if there is none.
+func (s *Server) revision(version string) *revision {
+	if rev := revisionOf(version); rev != nil && slices.Contains(s.revs, rev) {
+		return rev
+	}
+	return nil
+}
+
+// modernVersions lists the served revisions that need no initialize.
+func (s *Server) modernVersions() []string {
+	versions := []string{}
+	for _, rev := range s.revs {
+		if rev.modern {
+			versions = append(versions, rev.version)
+		}
+	}
+	return versions
+}
+
+func (s *Server) unsupported(requested string) *Error {
+	return Errorf(CodeUnsupportedProtocolVersion, "Unsupported protocol version").withData(
+		UnsupportedVersionData{Supported: s.modernVersions(), Requested: requested})
+}
+
+// inline keeps initialize in order with what follows it.
+func (ss *ServerSession) inline(req *Request) bool { return req.Method == methodInitialize }
+
+func (ss *ServerSession) mayAnswer() bool { return true }
+
+func (ss *ServerSession) ended() {}
+
+func (ss *ServerSession) handle(ctx context.Context, req *Request) (any, error) {
+	return ss.server.handler(ctx, req)
+}
+
+// appendResult writes a result in the words of its revision.
+func (ss *ServerSession) appendResult(dst []byte, req *Request, result any) ([]byte, error) {
+	return encodeResult(dst, result, req.rev, &stamp{
+		serverInfo: ss.server.stamp, cacheScope: CacheScopePrivate, cacheable: cacheable(req.Method),
+	})
+}
+
+// Session returns the session that the request came on.
+func (r *Request) Session() *ServerSession {
+	ss, _ := r.session.side.(*ServerSession)
+	return ss
+}
+
+// serverMethods are the methods of the protocol that a server answers.
+var serverMethods = map[string]func(s *Server, ctx context.Context, req *Request) (any, error){
+	methodInitialize:    (*Server).initialize,
+	methodDiscover:      (*Server).discover,
+	methodPing:          (*Server).ping,
+	methodSetLevel:      (*Server).setLevel,
+	methodToolsList:     (*Server).listTools,
+	methodToolsCall:     (*Server).callTool,
+	methodResourcesList: (*Server).listResources,
+	methodTemplatesList: (*Server).listTemplates,
+	methodResourcesRead: (*Server).readResource,
+	methodPromptsList:   (*Server).listPrompts,
+	methodPromptsGet:    (*Server).getPrompt,
+	methodComplete:      (*Server).complete,
+}
+
+// serves reports whether the server answers the method of req at all.
+func (s *Server) serves(req *Request) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.custom[req.Method] != nil {
+		return true
+	}
+	if serverMethods[req.Method] == nil || !methodDefined(req.Method, req.rev, true) {
+		return false
+	}
+	caps := s.capabilities()
+	switch req.Method {
+	case methodToolsList, methodToolsCall:
+		return caps.Tools != nil
+	case methodResourcesList, methodTemplatesList, methodResourcesRead:
+		return caps.Resources != nil
+	case methodPromptsList, methodPromptsGet:
+		return caps.Prompts != nil
+	case methodComplete:
+		return s.opts.Complete != nil
+	case methodSetLevel:
+		return caps.Logging != nil
+	}
+	return true
+}
+
+// capabilities returns what the server declares. Under s.mu.
+func (s *Server) capabilities() ServerCapabilities {
+	if s.opts.Capabilities != nil {
+		return *s.opts.Capabilities
+	}
+	caps := ServerCapabilities{Logging: &struct{}{}}
+	if len(s.tools.list) > 0 {
+		caps.Tools = &ListCapability{}
+	}
+	if len(s.prompts.list) > 0 {
+		caps.Prompts = &ListCapability{}
+	}
+	if len(s.resources.list)+len(s.templates.list) > 0 {
+		caps.Resources = &ResourcesCapability{}
+	}
+	if s.opts.Complete != nil {
+		caps.Completions = &struct{}{}
+	}
+	return caps
+}
+
+// dispatch is the innermost handler: it runs what is registered for the
+// method, as often as questions to the client need.
+func (s *Server) dispatch(ctx context.Context, req *Request) (any, error) {
+	if req.ID.IsZero() {
+		return nil, nil
+	}
+	// Middleware may have replaced the params.
+	var bad *Error
+	if req.params, bad = scanParams(req.Params); bad != nil {
+		return nil, bad
+	}
+	if !s.serves(req) {
+		return nil, methodNotFound(req.Method)
+	}
+	s.mu.RLock()
+	h := s.custom[req.Method]
+	s.mu.RUnlock()
+	if h == nil {
+		method := serverMethods[req.Method]
+		h = func(ctx context.Context, req *Request) (any, error) { return method(s, ctx, req) }
+	}
+	if !mayAsk(req.Method) {
+		return h(ctx, req)
+	}
+	return s.converse(ctx, req, h)
+}
+
+// initialize opens the session of a legacy client
+// (2025-11-25 basic/lifecycle).
+func (s *Server) initialize(_ context.Context, req *Request) (any, error) {
+	ss := req.Session()
+	var p InitializeParams
+	if err := decodeAt(req.Params, &p, rev20251125, true); err != nil {
+		return nil, Errorf(CodeInvalidParams, "%v", err)
+	}
+	rev := s.revision(p.ProtocolVersion)
+	if rev == nil || rev.modern {
+		for _, known := range s.revs {
+			if !known.modern {
+				rev = known // the newest of them
+			}
+		}
+	}
+	if rev == nil || rev.modern {
+		return nil, s.unsupported(p.ProtocolVersion)
+	}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.rev != nil {
+		return nil, Errorf(CodeInvalidRequest, "the session is initialized already")
+	}
+	ss.rev, req.rev = rev, rev
+	ss.client = &clientFacts{info: p.ClientInfo, caps: p.Capabilities}
+	ss.core.mu.Lock()
+	ss.core.batches = rev.batches
+	ss.core.mu.Unlock()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return &InitializeResult{
+		ProtocolVersion: rev.version, Capabilities: s.capabilities(),
+		ServerInfo: s.info, Instructions: s.opts.Instructions,
+	}, nil
+}
+
+func (s *Server) discover(context.Context, *Request) (any, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return &DiscoverResult{
+		SupportedVersions: s.modernVersions(), Capabilities: s.capabilities(), Instructions: s.opts.Instructions,
+	}, nil
+}
+
+func (s *Server) ping(context.Context, *Request) (any, error) { return nil, nil }
+
+func (s *Server) setLevel(_ context.Context, req *Request) (any, error) {
+	var p SetLevelParams
+	if err := decodeAt(req.Params, &p, req.rev, true); err != nil {
+		return nil, Errorf(CodeInvalidParams, "%v", err)
+	}
+	if p.Level.severity() < 0 {
+		return nil, Errorf(CodeInvalidParams, "params.level is not a log level")
+	}
+	ss := req.Session()
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.level = p.Level
+	return nil, nil
+}
+
+// A registry holds what is registered under one kind of name, in the order of
+// registration. A cursor is the number of an entry, so pages stay in step
+// while the list changes.
+type registry[T any] struct {
+	list []registered[T]
+	next int
+}
+
+type registered[T any] struct {
+	name   string
+	number int
+	value  T
+}
+
+func (r *registry[T]) get(name string) (v T, ok bool) {
+	for i := range r.list {
+		if r.list[i].name == name {
+			return r.list[i].value, true
+		}
+	}
+	return v, false
+}
+
+// put adds an entry, or replaces the one of that name where it stands.
+func (r *registry[T]) put(name string, v T) {
+	for i := range r.list {
+		if r.list[i].name == name {
+			r.list[i].value = v
+			return
+		}
+	}
+	r.next++
+	r.list = append(r.list, registered[T]{name, r.next, v})
+}
+
+func (r *registry[T]) remove(names []string) {
+	r.list = slices.DeleteFunc(r.list, func(e registered[T]) bool { return slices.Contains(names, e.name) })
+}
+
+// page returns the entries that follow a cursor and the cursor after them,
+// nil at the end.
+func (r *registry[T]) page(cursor *string, size int) (values []T, next *string, bad *Error) {
+	after := 0
+	if cursor != nil {
+		var err error
+		if after, err = strconv.Atoi(*cursor); err != nil || after < 1 || after > r.next {
+			return nil, nil, Errorf(CodeInvalidParams, "params.cursor is not one of this list's")
+		}
+	}
+	for _, e := range r.list {
+		if e.number <= after {
+			continue
+		}
+		if len(values) == size {
+			c := strconv.Itoa(after)
+			return values, &c, nil
+		}
+		values = append(values, e.value)
+		after = e.number
+	}
+	return values, nil, nil
+}
+
+// listPage decodes the params of a list request and returns its page.
+func listPage[T any](s *Server, req *Request, r *registry[T]) (values []T, next *string, err error) {
+	var p ListParams
+	if req.Params != nil {
+		if err := decodeAt(req.Params, &p, req.rev, true); err != nil {
+			return nil, nil, Errorf(CodeInvalidParams, "%v", err)
+		}
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	values, next, bad := r.page(p.Cursor, s.opts.PageSize)
+	if bad != nil {
+		return nil, nil, bad
+	}
+	return values, next, nil
+}
+
+// A ToolHandler runs a tool. The arguments, req.Arguments, are a JSON object
+// that fits the tool's input schema, with its defaults filled in. An error is
+// reported to the client's model as the text of a result with isError, unless
+// it is an [*Error], which is a protocol error.
+type ToolHandler func(ctx context.Context, req *Request) (*CallToolResult, error)
+
+type toolEntry struct {
+	tool         Tool
+	handler      ToolHandler
+	input        *Schema
+	output       *Schema // nil without an output schema
+	outputObject bool    // the output schema has type object at its root
+}
+
+// AddTool registers a tool, or replaces the one of that name. The input schema must be
+// an object schema with "type": "object" at its root. It panics if the tool
+// has no name, or a schema is missing or wrong. The function [AddTool] makes
+// the schemas from Go types.
+func (s *Server) AddTool(t Tool, h ToolHandler) {
+	if err := s.addTool(t, h); err != nil {
+		panic(fmt.Sprintf("mcp: AddTool %q: %v", t.Name, err))
+	}
+}
+
+func (s *Server) addTool(t Tool, h ToolHandler) error {
+	if t.Name == "" || h == nil {
+		return errors.New("a tool needs a name and a handler")
+	}
+	e := &toolEntry{tool: t, handler: h}
+	if !isObjectSchema(t.InputSchema) {
+		return errors.New(`the input schema must be an object with "type": "object"`)
+	}
+	var err error
+	if e.input, err = CompileSchema(t.InputSchema, nil); err != nil {
+		return fmt.Errorf("input schema: %w", err)
+	}
+	if t.OutputSchema != nil {
+		if e.output, err = CompileSchema(t.OutputSchema, nil); err != nil {
+			return fmt.Errorf("output schema: %w", err)
+		}
+		e.outputObject = isObjectSchema(t.OutputSchema)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tools.put(t.Name, e)
+	return nil
+}
+
+// isObjectSchema reports whether a schema has "type": "object" at its root.
+func isObjectSchema(schema json.RawMessage) bool {
+	var typ []byte
+	bad := scanMembers(schema, "schema", func(key []byte) *[]byte {
+		if string(key) == "type" {
+			return &typ
+		}
+		return nil
+	})
+	return bad == nil && string(typ) == `"object"`
+}
+
+// RemoveTools removes tools; names that are not registered are ignored.
+func (s *Server) RemoveTools(names ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tools.remove(names)
+}
+
+func (s *Server) listTools(_ context.Context, req *Request) (any, error) {
+	page, next, err := listPage(s, req, &s.tools)
+	if err != nil {
+		return nil, err
+	}
+	result := &ListToolsResult{NextCursor: next}
+	for _, e := range page {
+		t := e.tool
+		if !e.outputObject && !req.rev.anyOutput {
+			t.OutputSchema = nil // before 2026-07-28 it had to be an object's
+		}
+		result.Tools = append(result.Tools, t)
+	}
+	return result, nil
+}
+
+func (s *Server) callTool(ctx context.Context, req *Request) (any, error) {
+	var ok bool
+	if req.Name, ok = stringValue(req.params.name); !ok {
+		return nil, Errorf(CodeInvalidParams, "params.name must be a string")
+	}
+	s.mu.RLock()
+	e, ok := s.tools.get(req.Name)
+	s.mu.RUnlock()
+	if !ok {
+		return nil, Errorf(CodeInvalidParams, "unknown tool: %s", req.Name)
+	}
+	if req.params.arguments != nil && req.params.arguments[0] != '{' {
+		return nil, Errorf(CodeInvalidParams, "params.arguments must be an object")
+	}
+	req.Arguments = e.input.applyDefaults(req.params.arguments)
+	if err := e.input.Validate(req.Arguments); err != nil {
+		return toolError(fmt.Errorf("invalid arguments: %w", err)), nil
+	}
+	result, err := e.handler(ctx, req)
+	if err != nil {
+		var protocol *Error
+		var input *InputRequired
+		if errors.As(err, &protocol) || errors.As(err, &input) {
+			return nil, err
+		}
+		return toolError(err), nil
+	}
+	return e.finish(req, result)
+}
+
+// toolError is the result that tells the model what went wrong
+// (2026-07-28 server/tools § Error Handling).
+func toolError(err error) *CallToolResult {
+	return &CallToolResult{Content: []Content{Text(err.Error())}, IsError: true}
+}
+
+// finish checks what a tool returned against its output schema and the
+// request's revision.
+func (e *toolEntry) finish(req *Request, result *CallToolResult) (any, error) {
+	if result == nil {
+		result = &CallToolResult{}
+	}
+	if e.output != nil && !result.IsError {
+		if err := e.output.Validate(result.StructuredContent); err != nil {
+			return nil, fmt.Errorf("the result of tool %s does not fit its output schema: %w", req.Name, err)
+		}
+	}
+	if sc := result.StructuredContent; sc != nil && !req.rev.anyOutput && sc[0] != '{' {
+		copied := *result // before 2026-07-28 it had to be an object
+		copied.StructuredContent = nil
+		return &copied, nil
+	}
+	return result, nil
+}
+
+// AddTool registers a tool whose arguments and result are Go values, or
+// replaces the one of that name.
+//
+// The input schema is made from In unless t has one; In must encode to a JSON
+// object. Arguments that do not fit never reach h: the client's model is told
+// what is wrong. Out decides what the client gets: a string is text; a
+// [Content] or []Content is content; a [*CallToolResult] is sent as it is;
+// anything else is structured content with an output schema made from Out,
+// and the same JSON as text. An error of h is a result with isError, unless it
+// is an [*Error].
+//
+// It panics if the tool is wrong, as [Server.AddTool] does.
+func AddTool[In, Out any](s *Server, t Tool, h func(ctx context.Context, req *Request, in In) (Out, error)) {
+	err := completeSchemas(&t, reflect.TypeFor[In](), reflect.TypeFor[Out]())
+	if err == nil {
+		err = s.addTool(t, func(ctx context.Context, req *Request) (*CallToolResult, error) {
+			var in In
+			if err := decodeArguments(req.Arguments, &in); err != nil {
+				return nil, fmt.Errorf("invalid arguments: %w", err)
+			}
+			out, err := h(ctx, req, in)
+			if err != nil {
+				return nil, err
+			}
+			return toolResult(out)
+		})
+	}
+	if err != nil {
+		panic(fmt.Sprintf("mcp: AddTool %q: %v", t.Name, err))
+	}
+}
+
+// completeSchemas infers the schemas that a typed tool was not given.
+func completeSchemas(t *Tool, in, out reflect.Type) (err error) {
+	if t.InputSchema == nil {
+		if t.InputSchema, err = schemaForType(in); err != nil {
+			return err
+		}
+		if string(t.InputSchema) == "{}" { // any and json.RawMessage
+			t.InputSchema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+	}
+	if t.OutputSchema == nil && isStructured(out) {
+		t.OutputSchema, err = schemaForType(out)
+	}
+	return err
+}
+
+// isStructured reports whether results of type t are structured content.
+func isStructured(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[string](), reflect.TypeFor[Content](), reflect.TypeFor[[]Content](), reflect.TypeFor[*CallToolResult]():
+		return false
+	}
+	return t.Kind() != reflect.Interface
+}
+
+// toolResult makes the result of a typed tool from what its handler returned.
+func toolResult(out any) (*CallToolResult, error) {
+	switch out := out.(type) {
+	case string:
+		return &CallToolResult{Content: []Content{Text(out)}}, nil
+	case Content:
+		return &CallToolResult{Content: []Content{out}}, nil
+	case []Content:
+		return &CallToolResult{Content: out}, nil
+	case *CallToolResult:
+		return out, nil
+	}
+	structured, err := encodeAt(nil, out, rev20260728)
+	if err != nil {
+		return nil, Errorf(CodeInternalError, "the result cannot be encoded")
+	}
+	return &CallToolResult{Content: []Content{Text(string(structured))}, StructuredContent: structured}, nil
+}
+
+// A ResourceHandler reads a resource. req.Name is the URI; req.Vars holds
+// what the template's variables stand for. A content without a URI gets the
+// one that was asked for. [ResourceNotFound] says that there is none.
+type ResourceHandler func(ctx context.Context, req *Request) (*ReadResourceResult, error)
+
+type resourceEntry struct {
+	resource Resource
+	handler  ResourceHandler
+}
+
+type templateEntry struct {
+	resource ResourceTemplate
+	template *uriTemplate
+	handler  ResourceHandler
+}
+
+// ResourceNotFound returns the error for a resource that does not exist.
+func ResourceNotFound(uri string) *Error {
+	return Errorf(CodeInvalidParams, "resource not found: %s", uri).withData(map[string]string{"uri": uri})
+}
+
+// AddResource registers a resource, or replaces the one of that URI. It
+// panics if the resource has no name or its URI is not absolute.
+func (s *Server) AddResource(r Resource, h ResourceHandler) {
+	if r.Name == "" || !absoluteURI(r.URI) || h == nil {
+		panic(fmt.Sprintf("mcp: AddResource %q: a resource needs a name, an absolute URI and a handler", r.URI))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resources.put(r.URI, &resourceEntry{r, h})
+}
+
+// AddResourceTemplate registers a family of resources, or replaces the one of
+// that template (RFC 6570). It panics if the template has no name or cannot be parsed.
+func (s *Server) AddResourceTemplate(t ResourceTemplate, h ResourceHandler) {
+	parsed, err := parseTemplate(t.URITemplate)
+	if err == nil && (t.Name == "" || h == nil) {
+		err = errors.New("a resource template needs a name and a handler")
+	}
+	if err != nil {
+		panic(fmt.Sprintf("mcp: AddResourceTemplate %q: %v", t.URITemplate, err))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.templates.put(t.URITemplate, &templateEntry{t, parsed, h})
+}
+
+// RemoveResources removes resources by URI and templates by URI template.
+func (s *Server) RemoveResources(uris ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resources.remove(uris)
+	s.templates.remove(uris)
+}
+
+// absoluteURI reports whether s starts with a scheme (RFC 3986 section 3.1)
+// and holds no space or control character.
+func absoluteURI(s string) bool {
+	scheme := -1
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c <= ' ' || c == 0x7F:
+			return false
+		case scheme > 0:
+		case c == ':' && i > 0:
+			scheme = i
+		case 'a' <= c|0x20 && c|0x20 <= 'z':
+		case i > 0 && ('0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'):
+		default:
+			return false
+		}
+	}
+	return scheme > 0
+}
+
+func (s *Server) listResources(_ context.Context, req *Request) (any, error) {
+	page, next, err := listPage(s, req, &s.resources)
+	if err != nil {
+		return nil, err
+	}
+	result := &ListResourcesResult{NextCursor: next}
+	for _, e := range page {
+		result.Resources = append(result.Resources, e.resource)
+	}
+	return result, nil
+}
+
+func (s *Server) listTemplates(_ context.Context, req *Request) (any, error) {
+	page, next, err := listPage(s, req, &s.templates)
+	if err != nil {
+		return nil, err
+	}
+	result := &ListResourceTemplatesResult{NextCursor: next}
+	for _, e := range page {
+		result.ResourceTemplates = append(result.ResourceTemplates, e.resource)
+	}
+	return result, nil
+}
+
+func (s *Server) readResource(ctx context.Context, req *Request) (any, error) {
+	uri, ok := stringValue(req.params.uri)
+	if !ok {
+		return nil, Errorf(CodeInvalidParams, "params.uri must be a string")
+	}
+	if !absoluteURI(uri) {
+		return nil, Errorf(CodeInvalidParams, "params.uri must be an absolute URI")
+	}
+	req.Name = uri
+	h, mimeType := s.resource(req, uri)
+	if h == nil {
+		return nil, ResourceNotFound(uri)
+	}
+	result, err := h(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if result == nil {
+		return nil, ResourceNotFound(uri)
+	}
+	copied := *result
+	copied.Contents = slices.Clone(result.Contents)
+	for i := range copied.Contents {
+		c := &copied.Contents[i]
+		if c.URI == "" {
+			c.URI = uri
+		}
+		if c.MIMEType == "" {
+			c.MIMEType = mimeType
+		}
+	}
+	return &copied, nil
+}
+
+// resource finds who reads a URI: a resource of exactly that URI, else the
+// first template that matches.
+func (s *Server) resource(req *Request, uri string) (h ResourceHandler, mimeType string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if e, ok := s.resources.get(uri); ok {
+		return e.handler, e.resource.MIMEType
+	}
+	for _, e := range s.templates.list {
+		if vars, ok := e.value.template.match(uri); ok {
+			req.Vars = vars
+			return e.value.handler, e.value.resource.MIMEType
+		}
+	}
+	return nil, ""
+}
+
+// A PromptHandler makes the messages of a prompt. req.Vars holds the
+// arguments; those that the prompt requires are there.
+type PromptHandler func(ctx context.Context, req *Request) (*GetPromptResult, error)
+
+type promptEntry struct {
+	prompt  Prompt
+	handler PromptHandler
+}
+
+// AddPrompt registers a prompt, or replaces the one of that name. It panics
+// if the prompt has no name.
+func (s *Server) AddPrompt(p Prompt, h PromptHandler) {
+	if p.Name == "" || h == nil {
+		panic(fmt.Sprintf("mcp: AddPrompt %q: a prompt needs a name and a handler", p.Name))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prompts.put(p.Name, &promptEntry{p, h})
+}
+
+// RemovePrompts removes prompts; names that are not registered are ignored.
+func (s *Server) RemovePrompts(names ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prompts.remove(names)
+}
+
+func (s *Server) listPrompts(_ context.Context, req *Request) (any, error) {
+	page, next, err := listPage(s, req, &s.prompts)
+	if err != nil {
+		return nil, err
+	}
+	result := &ListPromptsResult{NextCursor: next}
+	for _, e := range page {
+		result.Prompts = append(result.Prompts, e.prompt)
+	}
+	return result, nil
+}
+
+func (s *Server) getPrompt(ctx context.Context, req *Request) (any, error) {
+	var p GetPromptParams
+	if err := decodeAt(req.Params, &p, req.rev, true); err != nil {
+		return nil, Errorf(CodeInvalidParams, "%v", err)
+	}
+	req.Name, req.Vars = p.Name, p.Arguments
+	s.mu.RLock()
+	e, ok := s.prompts.get(p.Name)
+	s.mu.RUnlock()
+	if !ok {
+		return nil, Errorf(CodeInvalidParams, "unknown prompt: %s", p.Name)
+	}
+	for _, a := range e.prompt.Arguments {
+		if _, ok := p.Arguments[a.Name]; a.Required && !ok {
+			return nil, Errorf(CodeInvalidParams, "prompt %s needs the argument %s", p.Name, a.Name)
+		}
+	}
+	return e.handler(ctx, req)
+}
+
+// maxCompletions is how many values a completion has at most
+// (2026-07-28 server/utilities/completion).
+const maxCompletions = 100
+
+func (s *Server) complete(ctx context.Context, req *Request) (any, error) {
+	var p CompleteParams
+	if err := decodeAt(req.Params, &p, req.rev, true); err != nil {
+		return nil, Errorf(CodeInvalidParams, "%v", err)
+	}
+	if bad := s.checkReference(&p.Ref); bad != nil {
+		return nil, bad
+	}
+	result, err := s.opts.Complete(ctx, req, &p)
+	if err != nil || result == nil || len(result.Completion.Values) <= maxCompletions {
+		if result == nil {
+			result = &CompleteResult{}
+		}
+		return result, err
+	}
+	cut := *result
+	if cut.Completion.Total == nil {
+		total := int64(len(cut.Completion.Values))
+		cut.Completion.Total = &total
+	}
+	cut.Completion.Values, cut.Completion.HasMore = cut.Completion.Values[:maxCompletions], true
+	return &cut, nil
+}
+
+// checkReference refuses a completion for a prompt or template that is not
+// there.
+func (s *Server) checkReference(ref *CompletionReference) *Error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	switch ref.Type {
+	case "ref/prompt":
+		if _, ok := s.prompts.get(ref.Name); !ok {
+			return Errorf(CodeInvalidParams, "unknown prompt: %s", ref.Name)
+		}
+	case "ref/resource":
+		_, isTemplate := s.templates.get(ref.URI)
+		if _, ok := s.resources.get(ref.URI); !ok && !isTemplate {
+			return Errorf(CodeInvalidParams, "unknown resource template: %s", ref.URI)
+		}
+	default:
+		return Errorf(CodeInvalidParams, `params.ref.type must be "ref/prompt" or "ref/resource"`)
+	}
+	return nil
+}
+
+// mayAsk reports whether a method may be answered with questions
+// (2026-07-28 basic/patterns/mrtr).
+func mayAsk(method string) bool {
+	return method == methodToolsCall || method == methodPromptsGet || method == methodResourcesRead
+}
+
+// InputRequired is the error by which a handler says that it needs answers
+// from the client before it can go on. [Request.Elicit] and its siblings
+// return it, and a handler passes it up like any other error. It may be
+// returned directly, too; the answers are then found by [Request.Ask] when
+// the handler runs again.
+type InputRequired struct {
+	// Requests are the questions, by keys of the handler's choice. There may
+	// be none when State is set: the client then just tries again.
+	Requests InputRequests
+	// State, when not nil, replaces what [Request.State] returns next time.
+	State json.RawMessage
+}
+
+func (e *InputRequired) Error() string { return "mcp: input required" }
+
+// rounds is what a request knows of the questions asked on its behalf.
+type rounds struct {
+	answers InputResponses
+	state   json.RawMessage
+	count   int
+}
+
+// converse runs a handler until it needs no more input. A modern client gets
+// the questions as the result and asks again with the answers; a legacy
+// client is asked while the request waits.
+func (s *Server) converse(ctx context.Context, req *Request, h Handler) (any, error) {
+	req.rounds = &rounds{answers: make(InputResponses)}
+	if req.rev.modern {
+		if bad := s.resume(req); bad != nil {
+			return nil, bad
+		}
+	}
+	for {
+		result, err := h(ctx, req)
+		var need *InputRequired
+		if !errors.As(err, &need) {
+			return result, err
+		}
+		if need.State != nil {
+			req.rounds.state = need.State
+		}
+		if req.rounds.count++; req.rounds.count > s.opts.MaxRounds {
+			return nil, Errorf(CodeInternalError, "the request asked for input too often")
+		}
+		if req.rev.modern {
+			return s.inputRequired(req, need)
+		}
+		if _, err := req.askNow(ctx, need.Requests); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Ask asks the client several questions at once and returns the answers by
+// key.
+//
+// How depends on the client, and a handler need not know: a client of a
+// revision before 2026-07-28 is asked while Ask waits. To a modern client the
+// questions go as the result of the request: Ask returns an [*InputRequired],
+// which the handler must pass up; when the client sends the request again
+// with the answers, the handler runs again from the top, and Ask returns what
+// was answered. So what a handler does before it asks may happen more than
+// once, and keys must be the same each time it runs.
+//
+// A question that needs a capability the client does not have is an error.
+func (r *Request) Ask(ctx context.Context, questions InputRequests) (InputResponses, error) {
+	answers, open := make(InputResponses), make(InputRequests)
+	for key, q := range questions {
+		if r.rounds != nil {
+			if answer, ok := r.rounds.answers[key]; ok {
+				answers[key] = answer
+				continue
+			}
+		}
+		open[key] = q
+	}
+	if len(open) == 0 {
+		return answers, nil
+	}
+	if !r.rev.modern {
+		live, err := r.askNow(ctx, open)
+		for key, answer := range live {
+			answers[key] = answer
+		}
+		return answers, err
+	}
+	if r.rounds == nil {
+		return nil, fmt.Errorf("mcp: %s must not ask the client for input", r.Method)
+	}
+	for _, q := range open {
+		if missing := lacking(r.Capabilities(), q, r.rev); missing != nil {
+			return nil, missingCapability(*missing)
+		}
+	}
+	return nil, &InputRequired{Requests: open}
+}
+
+// askNow sends questions to a legacy client, all at once, on the stream of
+// the request that they belong to, and waits for the answers.
+func (r *Request) askNow(ctx context.Context, questions InputRequests) (InputResponses, error) {
+	type reply struct {
+		key    string
+		answer json.RawMessage
+		err    error
+	}
+	for _, q := range questions {
+		if !methodDefined(q.Method, r.rev, false) || lacking(r.Capabilities(), q, r.rev) != nil {
+			return nil, fmt.Errorf("mcp: the client did not declare what %s needs", q.Method)
+		}
+	}
+	replies := make(chan reply, len(questions))
+	for key, q := range questions {
+		go func() {
+			params, err := questionParams(q, r.rev)
+			if err != nil {
+				replies <- reply{key, nil, err}
+				return
+			}
+			answer, err := r.session.call(ctx, r.out, callSpec{method: q.Method, params: params})
+			replies <- reply{key, answer, err}
+		}()
+	}
+	answers := make(InputResponses)
+	var failed error
+	for range questions {
+		a := <-replies
+		if a.err != nil {
+			failed = a.err
+			continue
+		}
+		answers[a.key] = a.answer
+		if r.rounds != nil {
+			r.rounds.answers[a.key] = a.answer
+		}
+	}
+	return answers, failed
+}
+
+// questionParams encodes the params of a question for a revision.
+func questionParams(q InputRequest, rev *revision) ([]byte, error) {
+	var p any
+	switch q.Method {
+	case methodElicit:
+		p = new(ElicitParams)
+	case methodCreateMessage:
+		p = new(CreateMessageParams)
+	default:
+		return nil, nil
+	}
+	if err := decodeAt(q.Params, p, rev20260728, false); err != nil {
+		return nil, err
+	}
+	if e, ok := p.(*ElicitParams); ok && e.Mode == ElicitModeURL && e.ElicitationID == "" {
+		e.ElicitationID = randomText()
+	}
+	return encodeAt(nil, p, rev)
+}
+
+// lacking returns the capabilities that a question needs and the client did
+// not declare; nil if there are none.
+func lacking(caps ClientCapabilities, q InputRequest, rev *revision) *ClientCapabilities {
+	switch q.Method {
+	case methodElicit:
+		var p ElicitParams
+		decodeAt(q.Params, &p, rev20260728, false)
+		have := caps.Elicitation
+		if p.Mode == ElicitModeURL {
+			if have == nil || have.URL == nil {
+				return &ClientCapabilities{Elicitation: &ElicitationCapability{URL: &struct{}{}}}
+			}
+		} else if have == nil || have.Form == nil && have.URL != nil { // {} means form
+			return &ClientCapabilities{Elicitation: &ElicitationCapability{Form: &struct{}{}}}
+		}
+	case methodCreateMessage:
+		var p CreateMessageParams
+		decodeAt(q.Params, &p, rev20260728, false)
+		withTools := p.Tools != nil || p.ToolChoice != nil
+		switch {
+		case caps.Sampling == nil && !withTools:
+			return &ClientCapabilities{Sampling: &SamplingCapability{}}
+		case withTools && (caps.Sampling == nil || caps.Sampling.Tools == nil):
+			return &ClientCapabilities{Sampling: &SamplingCapability{Tools: &struct{}{}}}
+		}
+	case methodRootsList:
+		if caps.Roots == nil {
+			return &ClientCapabilities{Roots: &RootsCapability{}}
+		}
+	}
+	return nil
+}
+
+// missingCapability is the answer to a request that cannot be served without
+// what the client did not declare.
+func missingCapability(caps ClientCapabilities) *Error {
+	e := Errorf(CodeMissingClientCapability, "missing required client capability")
+	e.Data, _ = encodeAt(nil, &MissingCapabilityData{RequiredCapabilities: caps}, rev20260728)
+	return e
+}
+
+// RequireCapability returns nil if the client declared all of want, and
+// otherwise the error to return to it.
+func (r *Request) RequireCapability(want ClientCapabilities) error {
+	have := r.Capabilities()
+	missing := want.minus(have)
+	if missing == nil {
+		return nil
+	}
+	if !r.rev.modern {
+		return errors.New("mcp: the client did not declare a capability that the request needs")
+	}
+	return missingCapability(*missing)
+}
+
+// Elicit asks the client's user for input. key names the question within the
+// handler. See [Request.Ask] for what happens, and for what a handler must
+// mind. The answer says whether the user accepted, declined or cancelled;
+// accepted content fits the requested schema.
+func (r *Request) Elicit(ctx context.Context, key string, p *ElicitParams) (*ElicitResult, error) {
+	params, err := encodeAt(nil, p, rev20260728)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := r.Ask(ctx, InputRequests{key: {Method: methodElicit, Params: params}})
+	if err != nil {
+		return nil, err
+	}
+	result := new(ElicitResult)
+	if err := r.decodeAnswer(key, answers[key], result); err != nil {
+		return nil, err
+	}
+	switch result.Action {
+	case ElicitActionAccept, ElicitActionDecline, ElicitActionCancel:
+	default:
+		return nil, r.badAnswer(key, errors.New("action must be accept, decline or cancel"))
+	}
+	if result.Action == ElicitActionAccept && p.Mode != ElicitModeURL && p.RequestedSchema != nil {
+		schema, err := CompileSchema(p.RequestedSchema, nil)
+		if err != nil {
+			return nil, fmt.Errorf("mcp: requested schema: %w", err)
+		}
+		if err := schema.Validate(result.Content); err != nil {
+			return nil, r.badAnswer(key, err)
+		}
+	}
+	return result, nil
+}
+
+// Sample asks the client for a completion by its model; see [Request.Ask].
+//
+// Sampling is deprecated in 2026-07-28; a server that needs a model should
+// call one itself.
+func (r *Request) Sample(ctx context.Context, key string, p *CreateMessageParams) (*CreateMessageResult, error) {
+	params, err := encodeAt(nil, p, rev20260728)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := r.Ask(ctx, InputRequests{key: {Method: methodCreateMessage, Params: params}})
+	if err != nil {
+		return nil, err
+	}
+	result := new(CreateMessageResult)
+	return result, r.decodeAnswer(key, answers[key], result)
+}
+
+// Roots asks the client for the folders that it lets the server work in; see
+// [Request.Ask].
+//
+// Roots are deprecated in 2026-07-28; tool arguments, resource URIs and
+// configuration take their place.
+func (r *Request) Roots(ctx context.Context, key string) ([]Root, error) {
+	answers, err := r.Ask(ctx, InputRequests{key: {Method: methodRootsList}})
+	if err != nil {
+		return nil, err
+	}
+	var result ListRootsResult
+	err = r.decodeAnswer(key, answers[key], &result)
+	return result.Roots, err
+}
+
+// decodeAnswer decodes what a client answered to a question.
+func (r *Request) decodeAnswer(key string, answer json.RawMessage, v any) error {
+	if err := decodeAt(answer, v, r.rev, false); err != nil {
+		return r.badAnswer(key, err)
+	}
+	return nil
+}
+
+// badAnswer is the error for an answer that does not fit its question: in a
+// retry it is the client's request that is wrong.
+func (r *Request) badAnswer(key string, err error) error {
+	if r.rev.modern {
+		return Errorf(CodeInvalidParams, "params.inputResponses[%q]: %v", key, err)
+	}
+	return fmt.Errorf("mcp: the client's answer is not valid: %w", err)
+}
+
+// State returns what the handler kept with [Request.SetState], or in an
+// [InputRequired], the last time that it ran for this request; nil the first
+// time.
+func (r *Request) State() json.RawMessage {
+	if r.rounds == nil {
+		return nil
+	}
+	return r.rounds.state
+}
+
+// SetState keeps a value, as JSON, for when the handler runs again with the
+// answers to what it asked. A modern client carries it, sealed: it can
+// neither read nor change it.
+func (r *Request) SetState(v any) error {
+	if r.rounds == nil {
+		return fmt.Errorf("mcp: %s has no rounds to keep state for", r.Method)
+	}
+	state, err := encodeJSON(nil, v)
+	if err == nil {
+		r.rounds.state = state
+	}
+	return err
+}
+
+// logHandler is the [slog.Handler] behind [Request.Log].
+type logHandler struct {
+	req  *Request
+	mu   *sync.Mutex
+	buf  *bytes.Buffer
+	json slog.Handler // writes a record's data to buf
+}
+
+// Log returns a logger whose records go to the client, as notifications of
+// this request, from the level on that the client asked for. A modern client
+// that did not ask gets none; a legacy one gets info and above until it says
+// otherwise. The data is an object: msg and the attributes.
+//
+// Do not log secrets. Logging to clients is deprecated in 2026-07-28; write
+// to stderr, or trace, instead.
+func (r *Request) Log() *slog.Logger {
+	buf := new(bytes.Buffer)
+	opts := &slog.HandlerOptions{Level: slog.Level(-100), ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
+			return slog.Attr{}
+		}
+		return a
+	}}
+	return slog.New(&logHandler{r, new(sync.Mutex), buf, slog.NewJSONHandler(buf, opts)})
+}
+
+// threshold is the least level that the client wants; "" for none at all.
+func (r *Request) threshold() LoggingLevel {
+	if r.rev.modern {
+		level, _ := stringValue(r.params.logLevel)
+		return LoggingLevel(level)
+	}
+	ss := r.Session()
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.level == "" {
+		return LevelInfo
+	}
+	return ss.level
+}
+
+func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool {
+	least := h.req.threshold()
+	return least != "" && loggingLevel(level).severity() >= least.severity()
+}
+
+func (h *logHandler) Handle(ctx context.Context, rec slog.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.buf.Reset()
+	if err := h.json.Handle(ctx, rec); err != nil {
+		return err
+	}
+	h.req.mu.Lock()
+	defer h.req.mu.Unlock()
+	if h.req.ended {
+		return nil
+	}
+	p := &LogParams{Level: loggingLevel(rec.Level), Data: bytes.Clone(h.buf.Bytes())}
+	return h.req.session.notify(ctx, h.req.out, notifyMessage, p, h.req.rev)
+}
+
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &logHandler{h.req, h.mu, h.buf, h.json.WithAttrs(attrs)}
+}
+
+func (h *logHandler) WithGroup(name string) slog.Handler {
+	return &logHandler{h.req, h.mu, h.buf, h.json.WithGroup(name)}
+}
+
+// loggingLevel is the protocol's name for a level of log/slog: what lies
+// between slog's own levels is notice, and what lies above critical, alert
+// and emergency.
+func loggingLevel(level slog.Level) LoggingLevel {
+	switch {
+	case level < slog.LevelInfo:
+		return LevelDebug
+	case level < slog.LevelInfo+2:
+		return LevelInfo
+	case level < slog.LevelWarn:
+		return LevelNotice
+	case level < slog.LevelError:
+		return LevelWarning
+	case level < slog.LevelError+4:
+		return LevelError
+	case level < slog.LevelError+8:
+		return LevelCritical
+	case level < slog.LevelError+12:
+		return LevelAlert
+	}
+	return LevelEmergency
+}
+
+// sealedState is what crosses the client between rounds.
+type sealedState struct {
+	Answers InputResponses  `json:"a"`
+	State   json.RawMessage `json:"s,omitempty"`
+	Count   int             `json:"n"`
+	Expires int64           `json:"e"` // Unix seconds
+}
+
+// inputRequired is the result that asks a modern client for input.
+func (s *Server) inputRequired(req *Request, need *InputRequired) (any, error) {
+	for _, q := range need.Requests {
+		if missing := lacking(req.Capabilities(), q, req.rev); missing != nil {
+			return nil, missingCapability(*missing)
+		}
+	}
+	plain, err := json.Marshal(&sealedState{
+		Answers: req.rounds.answers, State: req.rounds.state, Count: req.rounds.count,
+		Expires: time.Now().Add(s.opts.StateTTL).Unix(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	sealed := s.seal.seal(plain, binding(req))
+	result := &InputRequiredResult{ResultType: ResultTypeInputRequired, RequestState: &sealed}
+	if len(need.Requests) > 0 {
+		result.InputRequests = need.Requests
+	}
+	return result, nil
+}
+
+// resume reads what a retry brings: the sealed state of the round before, and
+// the answers to what was asked then.
+func (s *Server) resume(req *Request) *Error {
+	if raw := req.params.requestState; raw != nil {
+		text, ok := stringValue(raw)
+		if !ok {
+			return Errorf(CodeInvalidParams, "params.requestState must be a string")
+		}
+		var state sealedState
+		plain, ok := s.seal.open(text, binding(req))
+		if !ok || json.Unmarshal(plain, &state) != nil {
+			return Errorf(CodeInvalidParams, "params.requestState is not valid for this request")
+		}
+		if time.Now().Unix() > state.Expires {
+			return Errorf(CodeInvalidParams, "params.requestState has expired")
+		}
+		req.rounds.state, req.rounds.count = state.State, state.Count
+		for key, answer := range state.Answers {
+			req.rounds.answers[key] = answer
+		}
+	}
+	if raw := req.params.inputResponses; raw != nil {
+		var answers InputResponses
+		if err := decodeAt(raw, &answers, req.rev, true); err != nil {
+			return Errorf(CodeInvalidParams, "params.inputResponses must be an object with one member a question")
+		}
+		for key, answer := range answers {
+			req.rounds.answers[key] = answer
+		}
+	}
+	return nil
+}
+
+// binding is what sealed state is good for: this method, this name, these
+// arguments, this principal (2026-07-28 basic/patterns/mrtr § Security).
+func binding(req *Request) []byte {
+	h := sha256.New()
+	for _, part := range [][]byte{
+		[]byte(req.Method), req.params.name, req.params.uri, canonical(req.params.arguments), []byte(req.Principal),
+	} {
+		binary.Write(h, binary.BigEndian, uint64(len(part)))
+		h.Write(part)
+	}
+	return h.Sum(nil)
+}
+
+// canonical returns a JSON value with sorted members and no white space, so
+// that a client may write its arguments anew for a retry.
+func canonical(raw []byte) []byte {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return raw
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return raw
+	}
+	return text
+}
+
+// A sealer encrypts and authenticates, with AES-GCM.
+type sealer struct{ keys []cipher.AEAD }
+
+func newSealer(secrets [][]byte) *sealer {
+	if secrets == nil {
+		random := make([]byte, 32)
+		rand.Read(random)
+		secrets = [][]byte{random}
+	}
+	s := new(sealer)
+	for _, secret := range secrets {
+		if len(secret) < 16 {
+			panic("mcp: a state key must have at least 16 bytes")
+		}
+		key := sha256.Sum256(append([]byte("mcp requestState\x00"), secret...))
+		block, err := aes.NewCipher(key[:])
+		if err != nil {
+			panic(err) // a 32-byte key is always good
+		}
+		aead, err := cipher.NewGCM(block)
+		if err != nil {
+			panic(err) // AES is a 128-bit block cipher
+		}
+		s.keys = append(s.keys, aead)
+	}
+	return s
+}
+
+func (s *sealer) seal(plain, bound []byte) string {
+	nonce := make([]byte, s.keys[0].NonceSize())
+	rand.Read(nonce)
+	return base64.RawURLEncoding.EncodeToString(s.keys[0].Seal(nonce, nonce, plain, bound))
+}
+
+func (s *sealer) open(text string, bound []byte) (plain []byte, ok bool) {
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return nil, false
+	}
+	for _, key := range s.keys {
+		if n := key.NonceSize(); len(sealed) >= n {
+			if plain, err := key.Open(nil, sealed[:n], sealed[n:], bound); err == nil {
+				return plain, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// randomText returns 128 random bits as text.
+func randomText() string {
+	b := make([]byte, 16)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,1053 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// This file is one side of a conversation, server or client alike. A session
+// is passive: it is given frames and told where answers go, so that a stream
+// connection, an HTTP request and a test can all drive it.
+
+// A Transport makes connections. [Server.Run] and [Client.Connect] call
+// Connect once; a client calls it again when the peer died of a question that
+// it did not know (2026-07-28 basic/transports/stdio § Backward
+// Compatibility). A transport that cannot connect twice returns an error then.
+//
+// A transport of your own carries UTF-8 JSON-RPC messages unchanged and in
+// order, one frame each.
+type Transport interface {
+	// Connect opens one connection. ctx bounds the opening only.
+	Connect(ctx context.Context) (Conn, error)
+}
+
+// A Conn carries frames: the JSON of one message, or of a batch at
+// 2025-03-26, on one line and without a line end.
+type Conn interface {
+	// Read returns the next frame, which the caller then owns. It is called
+	// by one goroutine at a time. An [*Error] means that one frame could not
+	// be read: the peer is told and reading goes on. [io.EOF] means that the
+	// peer ended the conversation. Any other error says why the connection
+	// is dead.
+	Read(ctx context.Context) ([]byte, error)
+	// Write sends one frame. It may append to the frame's spare capacity but
+	// must not keep it. It is called by one goroutine at a time, while Read
+	// and Close may run.
+	Write(ctx context.Context, frame []byte) error
+	// Close ends the connection and unblocks Read and Write. It is bounded
+	// in time and may be called more than once.
+	Close() error
+}
+
+// ErrClosed is the error of every call on a session that has ended.
+var ErrClosed = errors.New("mcp: session closed")
+
+// A Handler answers one request: with a result that encodes to a JSON object
+// (nil is the empty object), or with an error. An [*Error] reaches the peer
+// as it is, any other error as [CodeInternalError] without its text. For a
+// notification what it returns is ignored.
+type Handler func(ctx context.Context, req *Request) (result any, err error)
+
+// Middleware wraps a Handler; see [Server.Use].
+type Middleware func(Handler) Handler
+
+// A Request is one incoming message and the way back to who sent it: the
+// same type for every handler, at every revision and on every transport.
+// It is valid until the handler returns.
+type Request struct {
+	Method string
+	// ID is zero for a notification.
+	ID ID
+	// Params is the message's params as they came, nil when absent.
+	// Middleware may set another value before it calls the next handler, but
+	// must not change these bytes.
+	Params json.RawMessage
+	// Name is what the request is about: the name of the tool or prompt, or
+	// the URI of the resource. Empty for other methods.
+	Name string
+	// Arguments are the arguments of tools/call, a JSON object; `{}` when
+	// the peer sent none.
+	Arguments json.RawMessage
+	// Vars holds the arguments of a prompt, or what the variables of a
+	// resource template stand for.
+	Vars map[string]string
+	// Header holds the HTTP headers that came with the message; nil on other
+	// transports. It has the underlying type of http.Header.
+	Header map[string][]string
+	// Principal names who sent the message, when authorization established
+	// that; "" otherwise.
+	Principal string
+
+	session *session
+	out     stream    // the way out for all that belongs to this request
+	rev     *revision // the revision it is served at
+	params  paramsView
+	client  *clientFacts // what is known of the client; server side only
+	rounds  *rounds      // questions asked and answered; server side only
+	cancel  context.CancelCauseFunc
+
+	mu       sync.Mutex
+	ended    bool // answered or cancelled: nothing more may leave
+	progress float64
+	reported bool
+}
+
+// Version returns the revision that the request is served at, for example
+// "2026-07-28".
+func (r *Request) Version() string { return r.rev.version }
+
+// Meta returns the _meta of the request; nil when it has none. The map is
+// made anew on each call.
+func (r *Request) Meta() Meta {
+	var m Meta
+	if r.params.meta != nil {
+		decodeAt(r.params.meta, &m, rev20260728, true) // checked when it arrived
+	}
+	return m
+}
+
+// Progress tells the peer how far the request has come, if it asked for that,
+// and does nothing otherwise. A value that is not greater than the one before
+// is left out, as is anything after the request ended
+// (2026-07-28 basic/patterns/progress).
+func (r *Request) Progress(ctx context.Context, p Progress) error {
+	if r.params.progressToken == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended || r.reported && p.Progress <= r.progress {
+		return nil
+	}
+	r.reported, r.progress = true, p.Progress
+	p.ProgressToken, _ = parseID(r.params.progressToken)
+	return r.session.notify(ctx, r.out, notifyProgress, &p, r.rev)
+}
+
+// end marks the request as answered or cancelled and reports whether it was
+// neither before.
+func (r *Request) end() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := !r.ended
+	r.ended = true
+	return first
+}
+
+// cancelledByPeer is the cause of a handler's context when the peer cancelled
+// the request; see [context.Cause].
+type cancelledByPeer struct{ reason string }
+
+func (e *cancelledByPeer) Error() string {
+	if e.reason == "" {
+		return "mcp: cancelled by the peer"
+	}
+	return "mcp: cancelled by the peer: " + e.reason
+}
+
+func (e *cancelledByPeer) Is(target error) bool { return target == context.Canceled }
+
+// paramsView holds the members of a request's params that more than one
+// method has, each as raw JSON, nil when absent. One scan finds them all.
+type paramsView struct {
+	name, uri, arguments, inputResponses, requestState, meta []byte
+
+	// of _meta
+	progressToken, version, capabilities, info, logLevel []byte
+}
+
+// scanParams finds the members of params. Absent params are as good as `{}`;
+// anything but an object is refused, and so is a member given twice.
+func scanParams(params []byte) (v paramsView, bad *Error) {
+	if params == nil {
+		return v, nil
+	}
+	if bad = scanMembers(params, "params", func(key []byte) *[]byte {
+		switch string(key) {
+		case "name":
+			return &v.name
+		case "uri":
+			return &v.uri
+		case "arguments":
+			return &v.arguments
+		case "inputResponses":
+			return &v.inputResponses
+		case "requestState":
+			return &v.requestState
+		case "_meta":
+			return &v.meta
+		}
+		return nil
+	}); bad != nil || v.meta == nil {
+		return v, bad
+	}
+	bad = scanMembers(v.meta, "params._meta", func(key []byte) *[]byte {
+		switch string(key) {
+		case metaProgressToken:
+			return &v.progressToken
+		case metaProtocolVersion:
+			return &v.version
+		case metaClientCapabilities:
+			return &v.capabilities
+		case metaClientInfo:
+			return &v.info
+		case metaLogLevel:
+			return &v.logLevel
+		}
+		return nil
+	})
+	if bad == nil && v.progressToken != nil {
+		if _, err := parseID(v.progressToken); err != nil {
+			bad = Errorf(CodeInvalidParams, "params._meta.progressToken must be a string or an integer")
+		}
+	}
+	return v, bad
+}
+
+// scanMembers walks over an object and keeps the members that want returns a
+// place for.
+func scanMembers(object []byte, path string, want func(key []byte) *[]byte) *Error {
+	s := scanner{data: object}
+	if s.peek() != '{' {
+		return Errorf(CodeInvalidParams, "%s must be an object", path)
+	}
+	s.open('{')
+	for n := 0; s.more('}', n); n++ {
+		key := s.key()
+		dst := want(key)
+		if dst != nil && *dst != nil {
+			return Errorf(CodeInvalidParams, "%s.%s is given twice", path, key)
+		}
+		if v := s.skip(); dst != nil {
+			*dst = v
+		}
+	}
+	return nil
+}
+
+// A stream is the way out of one side of a session. Every connection has one;
+// a request over HTTP has its own.
+type stream interface {
+	// send queues a frame. It waits, within ctx, only when the peer is far
+	// behind.
+	send(ctx context.Context, frame []byte) error
+	// answer sends the last frame of a request; nil when a cancelled request
+	// gets none.
+	answer(frame []byte)
+}
+
+// A side is what a session does with the messages it is given: the server's
+// or the client's part.
+type side interface {
+	// admit resolves the revision of a request, or refuses it. It must not
+	// block or run user code.
+	admit(req *Request) *Error
+	// inline reports whether the request must be finished before the next
+	// message is looked at.
+	inline(req *Request) bool
+	// handle runs the user's code for a request or notification.
+	handle(ctx context.Context, req *Request) (any, error)
+	// appendResult encodes what handle returned.
+	appendResult(dst []byte, req *Request, result any) ([]byte, error)
+	// mayAnswer reports whether this side answers messages that are no
+	// requests, with an error.
+	mayAnswer() bool
+	// ended is called once, when the session is over.
+	ended()
+}
+
+// Ceilings of a session.
+const (
+	maxRunning  = 4096     // requests being served at a time
+	maxNotes    = 4096     // notifications waiting for their callback
+	maxBacklog  = 16 << 20 // bytes waiting to be written
+	drainTime   = 5 * time.Second
+	flushTime   = 2 * time.Second
+	maxProgress = 256 // progress notices waiting for their callback, a call
+)
+
+// A session is one side of a conversation.
+type session struct {
+	side side
+	log  *slog.Logger
+	ctx  context.Context // ends with the session
+	stop context.CancelCauseFunc
+	out  *connStream // nil over HTTP
+
+	mu      sync.Mutex
+	lastID  int64
+	calls   map[ID]*call    // our requests that wait for an answer
+	running map[ID]*Request // the peer's requests being served
+	idle    chan struct{}   // closed when running is empty, if someone waits
+	notes   []*Request      // notifications that wait for their callback
+	noting  bool            // a goroutine works on notes
+	batches bool            // the negotiated revision has batches
+	err     error           // why the session ended
+	closed  bool
+	done    chan struct{} // closed when the session is over
+}
+
+func newSession(ctx context.Context, side side, log *slog.Logger) *session {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &session{
+		side: side, log: log,
+		calls: make(map[ID]*call), running: make(map[ID]*Request),
+		done: make(chan struct{}),
+	}
+	s.ctx, s.stop = context.WithCancelCause(ctx)
+	return s
+}
+
+// start serves a connection until it ends. The goroutine that reads is the
+// session's only one while nothing happens.
+func (s *session) start(conn Conn) {
+	s.out = &connStream{conn: conn, session: s}
+	go s.read(conn)
+}
+
+// read reads and routes. Before user code runs another goroutine takes over:
+// passing the role of the reader on is cheaper than waking a worker, and
+// nothing waits behind a slow handler.
+func (s *session) read(conn Conn) {
+	for {
+		frame, err := conn.Read(s.ctx)
+		var bad *Error
+		switch {
+		case err == nil:
+		case errors.As(err, &bad):
+			s.refuse(s.out, ID{}, bad)
+			continue
+		case errors.Is(err, io.EOF):
+			s.inputEnded()
+			return
+		default:
+			s.close(err)
+			return
+		}
+		if req := s.deliver(frame, s.out); req != nil {
+			if s.side.inline(req) {
+				s.serve(req)
+				continue
+			}
+			go s.read(conn)
+			s.serve(req)
+			return
+		}
+	}
+}
+
+// inputEnded finishes what runs, within a bound, and ends the session. The
+// peer can no longer answer, so our own calls end at once.
+func (s *session) inputEnded() {
+	s.failCalls(ErrClosed)
+	s.mu.Lock()
+	var idle chan struct{}
+	if len(s.running) > 0 {
+		idle = make(chan struct{})
+		s.idle = idle
+	}
+	s.mu.Unlock()
+	if idle != nil {
+		t := time.NewTimer(drainTime)
+		defer t.Stop()
+		select {
+		case <-idle:
+		case <-t.C:
+		case <-s.ctx.Done():
+		}
+	}
+	s.out.flushWithin(flushTime)
+	s.close(io.EOF)
+}
+
+// deliver takes one frame from the peer. It returns the request in it, which
+// the caller then passes to serve; everything else it deals with itself,
+// without ever running user code or waiting.
+func (s *session) deliver(frame []byte, out stream) *Request {
+	if members, ok := splitBatch(frame); ok {
+		s.deliverBatch(members, out)
+		return nil
+	}
+	m, isResponse, bad := decodeMessage(frame)
+	switch {
+	case bad != nil && isResponse:
+		if !s.complete(m.ID, outcome{err: fmt.Errorf("mcp: invalid response: %s", bad.Message)}) {
+			s.log.Warn("mcp: invalid response", "error", bad.Message)
+		}
+	case bad != nil:
+		s.refuse(out, m.ID, bad)
+	case isResponse && m.Error != nil:
+		if !s.complete(m.ID, outcome{err: m.Error}) {
+			s.log.Warn("mcp: error response to no request of ours", "code", m.Error.Code)
+		}
+	case isResponse:
+		s.complete(m.ID, outcome{result: m.Result}) // a late answer is dropped
+	default:
+		req := &Request{Method: m.Method, ID: m.ID, Params: m.Params, session: s, out: out}
+		if m.IsRequest() {
+			return s.accept(req)
+		}
+		s.notified(req)
+	}
+	return nil
+}
+
+// deliverBatch takes the members of a batch. Their answers leave together
+// (2025-03-26 basic § Batching).
+func (s *session) deliverBatch(members [][]byte, out stream) {
+	s.mu.Lock()
+	allowed := s.batches
+	s.mu.Unlock()
+	if !allowed {
+		s.refuse(out, ID{}, Errorf(CodeInvalidRequest, "batches are not part of this protocol revision"))
+		return
+	}
+	if len(members) == 0 {
+		s.refuse(out, ID{}, Errorf(CodeInvalidRequest, "a batch must not be empty"))
+		return
+	}
+	b := &batchStream{out: out, waiting: 1}
+	for _, member := range members {
+		b.add()
+		m, isResponse, bad := decodeMessage(member)
+		if answered := bad == nil && m.IsRequest() || bad != nil && !isResponse; !answered {
+			b.answer(nil)
+			s.deliver(member, out)
+		} else if req := s.deliver(member, b); req != nil {
+			go s.serve(req)
+		}
+	}
+	b.answer(nil)
+}
+
+// refuse answers a message that is no request.
+func (s *session) refuse(out stream, id ID, bad *Error) {
+	s.log.Warn("mcp: message refused", "code", bad.Code, "error", bad.Message)
+	if s.side.mayAnswer() {
+		out.answer(appendError(nil, id, bad))
+	} else {
+		out.answer(nil)
+	}
+}
+
+// accept makes a request ready to be served, or refuses it and returns nil.
+func (s *session) accept(req *Request) *Request {
+	var bad *Error
+	if req.params, bad = scanParams(req.Params); bad == nil {
+		bad = s.side.admit(req)
+	}
+	s.mu.Lock()
+	switch {
+	case bad != nil:
+	case s.closed:
+		bad = Errorf(CodeInternalError, "the session is closing")
+	case s.running[req.ID] != nil:
+		bad = Errorf(CodeInvalidRequest, "a request with this id is still running")
+	case len(s.running) >= maxRunning:
+		bad = Errorf(CodeInternalError, "too many requests are running")
+	default:
+		s.running[req.ID] = req
+	}
+	s.mu.Unlock()
+	if bad != nil {
+		req.out.answer(appendError(nil, req.ID, bad))
+		return nil
+	}
+	return req
+}
+
+// serve runs the handler of an accepted request and sends what it returns.
+func (s *session) serve(req *Request) {
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	req.mu.Lock()
+	req.cancel = cancel
+	if req.ended { // cancelled before it began
+		cancel(context.Canceled)
+	}
+	req.mu.Unlock()
+	result, err := s.run(ctx, req)
+	frame := s.encodeAnswer(req, result, err)
+	s.mu.Lock()
+	delete(s.running, req.ID)
+	if len(s.running) == 0 && s.idle != nil {
+		defer close(s.idle) // after the answer is out
+		s.idle = nil
+	}
+	s.mu.Unlock()
+	if !req.end() {
+		frame = nil // a cancelled request is not answered
+	}
+	cancel(nil)
+	req.out.answer(frame)
+}
+
+// run calls the side's handler and turns a panic into an error.
+func (s *session) run(ctx context.Context, req *Request) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("mcp: panic in a handler", "method", req.Method, "panic", p, "stack", string(debug.Stack()))
+			result, err = nil, Errorf(CodeInternalError, "internal error")
+		}
+	}()
+	return s.side.handle(ctx, req)
+}
+
+func (s *session) encodeAnswer(req *Request, result any, err error) []byte {
+	if err == nil {
+		var frame []byte
+		if frame, err = s.side.appendResult(appendResultHead(nil, req.ID), req, result); err == nil {
+			return append(frame, '}')
+		}
+	}
+	return appendError(nil, req.ID, s.wireError(req, err))
+}
+
+// wireError is what the peer gets to know of an error.
+func (s *session) wireError(req *Request, err error) *Error {
+	var e *Error
+	if errors.As(err, &e) && e.Code != 0 {
+		return e
+	}
+	s.log.Error("mcp: request failed", "method", req.Method, "error", err)
+	return Errorf(CodeInternalError, "internal error")
+}
+
+// notified takes a notification. Cancellation and progress are routed here;
+// for the rest the side's handler runs, one after the other.
+func (s *session) notified(req *Request) {
+	var bad *Error
+	if req.params, bad = scanParams(req.Params); bad == nil {
+		bad = s.side.admit(req)
+	}
+	if bad != nil {
+		s.log.Warn("mcp: notification ignored", "method", req.Method, "error", bad.Message)
+		return
+	}
+	switch req.Method {
+	case notifyCancelled:
+		s.cancelled(req)
+	case notifyProgress:
+		s.progressed(req)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.notes) >= maxNotes {
+		s.log.Warn("mcp: notification dropped", "method", req.Method)
+		return
+	}
+	s.notes = append(s.notes, req)
+	if !s.noting {
+		s.noting = true
+		go s.runNotes()
+	}
+}
+
+// runNotes handles notifications in the order they came in, and ends when
+// there are no more.
+func (s *session) runNotes() {
+	for {
+		s.mu.Lock()
+		if len(s.notes) == 0 || s.closed {
+			s.notes, s.noting = nil, false
+			s.mu.Unlock()
+			return
+		}
+		req := s.notes[0]
+		s.notes = s.notes[1:]
+		s.mu.Unlock()
+		if _, err := s.run(s.ctx, req); err != nil {
+			s.log.Warn("mcp: notification failed", "method", req.Method, "error", err)
+		}
+	}
+}
+
+// cancelled ends the context of a request that the peer no longer wants. One
+// that is unknown, finished or malformed is ignored
+// (2026-07-28 basic/patterns/cancellation).
+func (s *session) cancelled(note *Request) {
+	var p CancelledParams
+	if err := decodeAt(note.Params, &p, note.rev, true); err != nil {
+		s.log.Warn("mcp: cancellation ignored", "error", err)
+		return
+	}
+	s.mu.Lock()
+	req := s.running[p.RequestID]
+	s.mu.Unlock()
+	if req == nil || req.Method == methodInitialize || !req.end() {
+		return
+	}
+	s.log.Info("mcp: request cancelled by the peer", "method", req.Method, "reason", p.Reason)
+	req.mu.Lock()
+	defer req.mu.Unlock()
+	if req.cancel != nil {
+		req.cancel(&cancelledByPeer{p.Reason})
+	}
+}
+
+// outcome is how a call ended.
+type outcome struct {
+	result json.RawMessage
+	err    error
+}
+
+// A call is a request of ours that waits for its answer.
+type call struct {
+	answer   chan outcome // holds one; the first answer wins
+	active   chan struct{}
+	onNotice func(Progress)
+
+	mu      sync.Mutex
+	notices []Progress
+}
+
+// A callSpec says how to make a call.
+type callSpec struct {
+	method   string
+	params   []byte         // encoded, nil for none
+	timeout  time.Duration  // since the last sign of life; 0 for none
+	limit    time.Duration  // over all; 0 for none
+	progress func(Progress) // nil: not asked for
+	// token adds the progress token, which is the call's id, to params.
+	token func(params []byte, id ID) []byte
+	keep  bool // no cancellation is sent when the caller gives up
+}
+
+// call sends a request and waits for its answer. Progress callbacks run on
+// the caller's goroutine, in order, before call returns.
+func (s *session) call(ctx context.Context, out stream, spec callSpec) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("mcp: %s: %w", spec.method, err)
+	}
+	c := &call{answer: make(chan outcome, 1), active: make(chan struct{}, 1), onNotice: spec.progress}
+	s.mu.Lock()
+	if s.closed {
+		err := s.closedError()
+		s.mu.Unlock()
+		return nil, fmt.Errorf("mcp: %s: %w", spec.method, err)
+	}
+	s.lastID++
+	id := IntID(s.lastID)
+	s.calls[id] = c
+	s.mu.Unlock()
+	defer s.forget(id)
+	params := spec.params
+	if spec.progress != nil {
+		params = spec.token(params, id)
+	}
+	if err := out.send(ctx, appendRequest(nil, id, spec.method, params)); err != nil {
+		return nil, fmt.Errorf("mcp: %s: %w", spec.method, err)
+	}
+	result, err := s.await(ctx, c, spec)
+	if err != nil && !spec.keep && gaveUp(err) {
+		s.notify(context.Background(), out, notifyCancelled, &CancelledParams{RequestID: id, Reason: err.Error()}, rev20260728)
+	}
+	var peer *Error
+	if err != nil && !errors.As(err, &peer) {
+		err = fmt.Errorf("mcp: %s: %w", spec.method, err)
+	}
+	return result, err
+}
+
+// gaveUp reports whether the caller stopped waiting, as opposed to an answer
+// or the end of the session.
+func gaveUp(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// await waits for the answer of a call, and for its progress meanwhile.
+func (s *session) await(ctx context.Context, c *call, spec callSpec) (json.RawMessage, error) {
+	var expired, over <-chan time.Time
+	var timer *time.Timer
+	if spec.timeout > 0 {
+		timer = time.NewTimer(spec.timeout)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	if spec.limit > 0 {
+		limit := time.NewTimer(spec.limit)
+		defer limit.Stop()
+		over = limit.C
+	}
+	for {
+		select {
+		case o := <-c.answer:
+			c.report()
+			return o.result, o.err
+		case <-c.active:
+			if c.report(); timer != nil {
+				timer.Reset(spec.timeout)
+			}
+		case <-expired:
+			if !s.serving() {
+				return nil, fmt.Errorf("no answer within %v: %w", spec.timeout, context.DeadlineExceeded)
+			}
+			timer.Reset(spec.timeout) // the peer waits for us
+		case <-over:
+			return nil, fmt.Errorf("no answer within %v: %w", spec.limit, context.DeadlineExceeded)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// report runs the progress callbacks that wait.
+func (c *call) report() {
+	c.mu.Lock()
+	notices := c.notices
+	c.notices = nil
+	c.mu.Unlock()
+	for _, p := range notices {
+		if c.onNotice != nil {
+			c.onNotice(p)
+		}
+	}
+}
+
+// serving reports whether a request of the peer is being served.
+func (s *session) serving() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.running) > 0
+}
+
+// progressed hands a progress notice to the call it is about. Notices for
+// tokens that are not in use are dropped.
+func (s *session) progressed(note *Request) {
+	var p Progress
+	if err := decodeAt(note.Params, &p, note.rev, true); err != nil {
+		s.log.Warn("mcp: progress ignored", "error", err)
+		return
+	}
+	s.mu.Lock()
+	c := s.calls[p.ProgressToken]
+	s.mu.Unlock()
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	if len(c.notices) == maxProgress { // a slow callback sees the newest
+		c.notices = c.notices[1:]
+	}
+	c.notices = append(c.notices, p)
+	c.mu.Unlock()
+	select {
+	case c.active <- struct{}{}:
+	default:
+	}
+}
+
+// complete hands an outcome to the call with that id and reports whether
+// there is one.
+func (s *session) complete(id ID, o outcome) bool {
+	s.mu.Lock()
+	c := s.calls[id]
+	delete(s.calls, id)
+	s.mu.Unlock()
+	if c == nil {
+		return false
+	}
+	c.answer <- o
+	return true
+}
+
+func (s *session) forget(id ID) {
+	s.mu.Lock()
+	delete(s.calls, id)
+	s.mu.Unlock()
+}
+
+// notify sends a notification.
+func (s *session) notify(ctx context.Context, out stream, method string, params any, rev *revision) error {
+	var encoded []byte
+	if params != nil {
+		var err error
+		if encoded, err = encodeAt(nil, params, rev); err != nil {
+			return fmt.Errorf("mcp: %s: %w", method, err)
+		}
+	}
+	if err := out.send(ctx, appendNotification(nil, method, encoded)); err != nil {
+		return fmt.Errorf("mcp: %s: %w", method, err)
+	}
+	return nil
+}
+
+// failCalls ends all calls that wait.
+func (s *session) failCalls(err error) {
+	s.mu.Lock()
+	calls := s.calls
+	s.calls = make(map[ID]*call)
+	s.mu.Unlock()
+	for _, c := range calls {
+		c.answer <- outcome{err: err}
+	}
+}
+
+// close ends the session: handlers lose their context, calls fail, the
+// connection closes. cause is io.EOF when the peer ended it and nil when we
+// did. Only the first call counts; it never waits for handlers, so that one
+// may close its own session.
+func (s *session) close(cause error) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		<-s.done
+		return nil
+	}
+	s.closed = true
+	if cause != nil && !errors.Is(cause, io.EOF) {
+		s.err = cause
+	}
+	err := s.closedError()
+	s.mu.Unlock()
+	s.stop(ErrClosed)
+	s.failCalls(err)
+	var closeErr error
+	if s.out != nil {
+		closeErr = s.out.conn.Close()
+	}
+	close(s.done)
+	s.side.ended()
+	return closeErr
+}
+
+// closedError is the error of calls on a session that ended, under s.mu.
+func (s *session) closedError() error {
+	if s.err == nil {
+		return ErrClosed
+	}
+	return fmt.Errorf("%w: %w", ErrClosed, s.err)
+}
+
+// wait waits for the end of the session and returns why it ended; nil when
+// one of the sides closed it.
+func (s *session) wait() error {
+	<-s.done
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// A connStream writes to a connection. Frames queue up and leave in order;
+// whoever finds no one writing writes, in a goroutine of its own unless it
+// has nothing else to do.
+type connStream struct {
+	conn    Conn
+	session *session
+
+	mu      sync.Mutex
+	queue   [][]byte
+	size    int           // bytes in queue
+	writing bool          // someone works on the queue
+	drained chan struct{} // closed when the queue is empty, if someone waits
+}
+
+func (w *connStream) send(ctx context.Context, frame []byte) error {
+	for {
+		w.mu.Lock()
+		if w.session.ctx.Err() != nil {
+			w.mu.Unlock()
+			return ErrClosed
+		}
+		if w.size < maxBacklog {
+			if w.push(frame) {
+				go w.flush()
+			}
+			w.mu.Unlock()
+			return nil
+		}
+		drained := w.waiter()
+		w.mu.Unlock()
+		select {
+		case <-drained:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.session.ctx.Done():
+			return ErrClosed
+		}
+	}
+}
+
+func (w *connStream) answer(frame []byte) {
+	if frame == nil {
+		return
+	}
+	w.mu.Lock()
+	mine := w.push(frame)
+	w.mu.Unlock()
+	if mine {
+		w.flush()
+	}
+}
+
+// push queues a frame and reports whether the caller must flush. Under w.mu.
+func (w *connStream) push(frame []byte) bool {
+	w.queue = append(w.queue, frame)
+	w.size += len(frame)
+	mine := !w.writing
+	w.writing = true
+	return mine
+}
+
+// waiter returns a channel that is closed when the queue is empty. Under w.mu.
+func (w *connStream) waiter() chan struct{} {
+	if w.drained == nil {
+		w.drained = make(chan struct{})
+	}
+	return w.drained
+}
+
+func (w *connStream) flush() {
+	for {
+		w.mu.Lock()
+		queue := w.queue
+		w.queue, w.size = nil, 0
+		if len(queue) == 0 {
+			w.writing = false
+			if w.drained != nil {
+				close(w.drained)
+				w.drained = nil
+			}
+			w.mu.Unlock()
+			return
+		}
+		w.mu.Unlock()
+		for _, frame := range queue {
+			if err := w.conn.Write(w.session.ctx, frame); err != nil {
+				if w.session.ctx.Err() == nil {
+					go w.session.close(fmt.Errorf("mcp: write: %w", err))
+				}
+				break
+			}
+		}
+	}
+}
+
+// flushWithin waits until all that is queued has been written.
+func (w *connStream) flushWithin(d time.Duration) {
+	w.mu.Lock()
+	if !w.writing {
+		w.mu.Unlock()
+		return
+	}
+	drained := w.waiter()
+	w.mu.Unlock()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-drained:
+	case <-t.C:
+	case <-w.session.ctx.Done():
+	}
+}
+
+// A batchStream collects the answers to a batch and sends them as one. What
+// belongs to a request but is not its answer goes out at once.
+type batchStream struct {
+	out stream
+
+	mu      sync.Mutex
+	waiting int
+	answers [][]byte
+}
+
+func (b *batchStream) send(ctx context.Context, frame []byte) error { return b.out.send(ctx, frame) }
+
+func (b *batchStream) add() {
+	b.mu.Lock()
+	b.waiting++
+	b.mu.Unlock()
+}
+
+func (b *batchStream) answer(frame []byte) {
+	b.mu.Lock()
+	if frame != nil {
+		b.answers = append(b.answers, frame)
+	}
+	b.waiting--
+	complete := b.waiting == 0
+	b.mu.Unlock()
+	if !complete {
+		return
+	}
+	if len(b.answers) == 0 {
+		b.out.answer(nil)
+		return
+	}
+	all := append([]byte{'['}, bytes.Join(b.answers, []byte{','})...)
+	b.out.answer(append(all, ']'))
+}
+
+// InMemory returns two ends of a connection within the process: what one
+// writes the other reads. Each end connects once.
+func InMemory() (client, server Transport) {
+	a, b := make(chan []byte, 64), make(chan []byte, 64)
+	aGone, bGone := make(chan struct{}), make(chan struct{})
+	return &memory{in: a, out: b, gone: aGone, peerGone: bGone}, &memory{in: b, out: a, gone: bGone, peerGone: aGone}
+}
+
+// memory is one end of an in-memory connection, transport and conn at once.
+type memory struct {
+	in, out        chan []byte
+	gone, peerGone chan struct{} // closed with this end, and with the other
+	connect, close sync.Once
+}
+
+func (m *memory) Connect(context.Context) (Conn, error) {
+	err := errors.New("mcp: an end of InMemory connects once")
+	m.connect.Do(func() { err = nil })
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *memory) Read(ctx context.Context) ([]byte, error) {
+	select {
+	case frame := <-m.in:
+		return frame, nil
+	default:
+	}
+	select {
+	case frame := <-m.in:
+		return frame, nil
+	case <-m.gone:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-m.peerGone:
+		select { // what was written before the end
+		case frame := <-m.in:
+			return frame, nil
+		default:
+			return nil, io.EOF
+		}
+	}
+}
+
+func (m *memory) Write(ctx context.Context, frame []byte) error {
+	select {
+	case <-m.gone:
+		return ErrClosed
+	case <-m.peerGone:
+		return io.ErrClosedPipe
+	case <-ctx.Done():
+		return ctx.Err()
+	case m.out <- bytes.Clone(frame):
+		return nil
+	}
+}
+
+func (m *memory) Close() error {
+	m.close.Do(func() { close(m.gone) })
+	return nil
+}
