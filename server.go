@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -14,11 +15,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // A Server answers clients: of every revision, on every transport, any
@@ -364,8 +369,18 @@ func (ss *ServerSession) handle(ctx context.Context, req *Request) (any, error) 
 // appendResult writes a result in the words of its revision.
 func (ss *ServerSession) appendResult(dst []byte, req *Request, result any) ([]byte, error) {
 	return encodeResult(dst, result, req.rev, &stamp{
-		serverInfo: ss.server.stamp, cacheScope: CacheScopePrivate, cacheable: cacheable(req.Method),
+		serverInfo: ss.server.stamp, cacheScope: "private", cacheable: cacheable(req.Method),
 	})
+}
+
+// cacheable reports whether the results of a method say how long they are
+// good for (2026-07-28 server/utilities/caching).
+func cacheable(method string) bool {
+	switch method {
+	case methodDiscover, methodToolsList, methodPromptsList, methodResourcesList, methodTemplatesList, methodResourcesRead:
+		return true
+	}
+	return false
 }
 
 // Session returns the session that the request came on.
@@ -613,11 +628,10 @@ func listPage[T any](s *Server, req *Request, r *registry[T]) (values []T, next 
 type ToolHandler func(ctx context.Context, req *Request) (*CallToolResult, error)
 
 type toolEntry struct {
-	tool         Tool
-	handler      ToolHandler
-	input        *Schema
-	output       *Schema // nil without an output schema
-	outputObject bool    // the output schema has type object at its root
+	tool    Tool
+	handler ToolHandler
+	input   *Schema
+	output  *Schema // nil without an output schema
 }
 
 // AddTool registers a tool, or replaces the one of that name. The input schema must be
@@ -625,28 +639,29 @@ type toolEntry struct {
 // has no name, or a schema is missing or wrong. The function [AddTool] makes
 // the schemas from Go types.
 func (s *Server) AddTool(t Tool, h ToolHandler) {
-	if err := s.addTool(t, h); err != nil {
+	if err := s.addTool(t, nil, h); err != nil {
 		panic(fmt.Sprintf("mcp: AddTool %q: %v", t.Name, err))
 	}
 }
 
-func (s *Server) addTool(t Tool, h ToolHandler) error {
+// addTool registers a tool; input, if not nil, is the compiled input schema.
+func (s *Server) addTool(t Tool, input *Schema, h ToolHandler) (err error) {
 	if t.Name == "" || h == nil {
 		return errors.New("a tool needs a name and a handler")
 	}
-	e := &toolEntry{tool: t, handler: h}
+	e := &toolEntry{tool: t, handler: h, input: input}
 	if !isObjectSchema(t.InputSchema) {
 		return errors.New(`the input schema must be an object with "type": "object"`)
 	}
-	var err error
-	if e.input, err = CompileSchema(t.InputSchema, nil); err != nil {
-		return fmt.Errorf("input schema: %w", err)
+	if e.input == nil {
+		if e.input, err = CompileSchema(t.InputSchema, nil); err != nil {
+			return fmt.Errorf("input schema: %w", err)
+		}
 	}
 	if t.OutputSchema != nil {
 		if e.output, err = CompileSchema(t.OutputSchema, nil); err != nil {
 			return fmt.Errorf("output schema: %w", err)
 		}
-		e.outputObject = isObjectSchema(t.OutputSchema)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -680,11 +695,7 @@ func (s *Server) listTools(_ context.Context, req *Request) (any, error) {
 	}
 	result := &ListToolsResult{NextCursor: next}
 	for _, e := range page {
-		t := e.tool
-		if !e.outputObject && !req.rev.anyOutput {
-			t.OutputSchema = nil // before 2026-07-28 it had to be an object's
-		}
-		result.Tools = append(result.Tools, t)
+		result.Tools = append(result.Tools, e.tool)
 	}
 	return result, nil
 }
@@ -725,8 +736,7 @@ func toolError(err error) *CallToolResult {
 	return &CallToolResult{Content: []Content{Text(err.Error())}, IsError: true}
 }
 
-// finish checks what a tool returned against its output schema and the
-// request's revision.
+// finish checks what a tool returned against its output schema.
 func (e *toolEntry) finish(req *Request, result *CallToolResult) (any, error) {
 	if result == nil {
 		result = &CallToolResult{}
@@ -735,11 +745,6 @@ func (e *toolEntry) finish(req *Request, result *CallToolResult) (any, error) {
 		if err := e.output.Validate(result.StructuredContent); err != nil {
 			return nil, fmt.Errorf("the result of tool %s does not fit its output schema: %w", req.Name, err)
 		}
-	}
-	if sc := result.StructuredContent; sc != nil && !req.rev.anyOutput && sc[0] != '{' {
-		copied := *result // before 2026-07-28 it had to be an object
-		copied.StructuredContent = nil
-		return &copied, nil
 	}
 	return result, nil
 }
@@ -757,9 +762,9 @@ func (e *toolEntry) finish(req *Request, result *CallToolResult) (any, error) {
 //
 // It panics if the tool is wrong, as [Server.AddTool] does.
 func AddTool[In, Out any](s *Server, t Tool, h func(ctx context.Context, req *Request, in In) (Out, error)) {
-	err := completeSchemas(&t, reflect.TypeFor[In](), reflect.TypeFor[Out]())
+	check, err := completeSchemas(&t, reflect.TypeFor[In](), reflect.TypeFor[Out]())
 	if err == nil {
-		err = s.addTool(t, func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		err = s.addTool(t, check, func(ctx context.Context, req *Request) (*CallToolResult, error) {
 			var in In
 			if err := decodeArguments(req.Arguments, &in); err != nil {
 				return nil, fmt.Errorf("invalid arguments: %w", err)
@@ -776,20 +781,18 @@ func AddTool[In, Out any](s *Server, t Tool, h func(ctx context.Context, req *Re
 	}
 }
 
-// completeSchemas infers the schemas that a typed tool was not given.
-func completeSchemas(t *Tool, in, out reflect.Type) (err error) {
+// completeSchemas infers the schemas that a typed tool was not given. The
+// checker it returns, if any, takes Go's nil for absent, too.
+func completeSchemas(t *Tool, in, out reflect.Type) (check *Schema, err error) {
 	if t.InputSchema == nil {
-		if t.InputSchema, err = schemaForType(in); err != nil {
-			return err
-		}
-		if string(t.InputSchema) == "{}" { // any and json.RawMessage
-			t.InputSchema = json.RawMessage(`{"type":"object","properties":{}}`)
+		if t.InputSchema, check, err = argumentsSchema(in); err != nil {
+			return nil, err
 		}
 	}
 	if t.OutputSchema == nil && isStructured(out) {
 		t.OutputSchema, err = schemaForType(out)
 	}
-	return err
+	return check, err
 }
 
 // isStructured reports whether results of type t are structured content.
@@ -1060,7 +1063,7 @@ func (s *Server) complete(ctx context.Context, req *Request) (any, error) {
 
 // checkReference refuses a completion for a prompt or template that is not
 // there.
-func (s *Server) checkReference(ref *CompletionReference) *Error {
+func (s *Server) checkReference(ref *CompleteReference) *Error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	switch ref.Type {
@@ -1237,7 +1240,7 @@ func questionParams(q InputRequest, rev *revision) ([]byte, error) {
 	if err := decodeAt(q.Params, p, rev20260728, false); err != nil {
 		return nil, err
 	}
-	if e, ok := p.(*ElicitParams); ok && e.Mode == ElicitModeURL && e.ElicitationID == "" {
+	if e, ok := p.(*ElicitParams); ok && e.Mode == "url" && e.ElicitationID == "" {
 		e.ElicitationID = randomText()
 	}
 	return encodeAt(nil, p, rev)
@@ -1251,7 +1254,7 @@ func lacking(caps ClientCapabilities, q InputRequest, rev *revision) *ClientCapa
 		var p ElicitParams
 		decodeAt(q.Params, &p, rev20260728, false)
 		have := caps.Elicitation
-		if p.Mode == ElicitModeURL {
+		if p.Mode == "url" {
 			if have == nil || have.URL == nil {
 				return &ClientCapabilities{Elicitation: &ElicitationCapability{URL: &struct{}{}}}
 			}
@@ -1287,8 +1290,7 @@ func missingCapability(caps ClientCapabilities) *Error {
 // RequireCapability returns nil if the client declared all of want, and
 // otherwise the error to return to it.
 func (r *Request) RequireCapability(want ClientCapabilities) error {
-	have := r.Capabilities()
-	missing := want.minus(have)
+	missing := notDeclared(want, r.Capabilities())
 	if missing == nil {
 		return nil
 	}
@@ -1296,6 +1298,33 @@ func (r *Request) RequireCapability(want ClientCapabilities) error {
 		return errors.New("mcp: the client did not declare a capability that the request needs")
 	}
 	return missingCapability(*missing)
+}
+
+// notDeclared returns what want has and have lacks; nil if that is nothing.
+func notDeclared(want, have ClientCapabilities) *ClientCapabilities {
+	var missing ClientCapabilities
+	lacks := false
+	if w, h := want.Roots, have.Roots; w != nil && h == nil {
+		missing.Roots, lacks = w, true
+	}
+	if w, h := want.Sampling, have.Sampling; w != nil && (h == nil || w.Tools != nil && h.Tools == nil || w.Context != nil && h.Context == nil) {
+		missing.Sampling, lacks = w, true
+	}
+	if w, h := want.Elicitation, have.Elicitation; w != nil && (h == nil || w.URL != nil && h.URL == nil || w.Form != nil && h.Form == nil && h.URL != nil) {
+		missing.Elicitation, lacks = w, true
+	}
+	for _, name := range slices.Sorted(maps.Keys(want.Extensions)) {
+		if _, ok := have.Extensions[name]; !ok {
+			if missing.Extensions == nil {
+				missing.Extensions = make(map[string]json.RawMessage)
+			}
+			missing.Extensions[name], lacks = want.Extensions[name], true
+		}
+	}
+	if !lacks {
+		return nil
+	}
+	return &missing
 }
 
 // Elicit asks the client's user for input. key names the question within the
@@ -1316,11 +1345,11 @@ func (r *Request) Elicit(ctx context.Context, key string, p *ElicitParams) (*Eli
 		return nil, err
 	}
 	switch result.Action {
-	case ElicitActionAccept, ElicitActionDecline, ElicitActionCancel:
+	case "accept", "decline", "cancel":
 	default:
 		return nil, r.badAnswer(key, errors.New("action must be accept, decline or cancel"))
 	}
-	if result.Action == ElicitActionAccept && p.Mode != ElicitModeURL && p.RequestedSchema != nil {
+	if result.Action == "accept" && p.Mode != "url" && p.RequestedSchema != nil {
 		schema, err := CompileSchema(p.RequestedSchema, nil)
 		if err != nil {
 			return nil, fmt.Errorf("mcp: requested schema: %w", err)
@@ -1441,7 +1470,7 @@ func (r *Request) threshold() LoggingLevel {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if ss.level == "" {
-		return LevelInfo
+		return "info"
 	}
 	return ss.level
 }
@@ -1481,21 +1510,21 @@ func (h *logHandler) WithGroup(name string) slog.Handler {
 func loggingLevel(level slog.Level) LoggingLevel {
 	switch {
 	case level < slog.LevelInfo:
-		return LevelDebug
+		return "debug"
 	case level < slog.LevelInfo+2:
-		return LevelInfo
+		return "info"
 	case level < slog.LevelWarn:
-		return LevelNotice
+		return "notice"
 	case level < slog.LevelError:
-		return LevelWarning
+		return "warning"
 	case level < slog.LevelError+4:
-		return LevelError
+		return "error"
 	case level < slog.LevelError+8:
-		return LevelCritical
+		return "critical"
 	case level < slog.LevelError+12:
-		return LevelAlert
+		return "alert"
 	}
-	return LevelEmergency
+	return "emergency"
 }
 
 // sealedState is what crosses the client between rounds.
@@ -1521,7 +1550,7 @@ func (s *Server) inputRequired(req *Request, need *InputRequired) (any, error) {
 		return nil, err
 	}
 	sealed := s.seal.seal(plain, binding(req))
-	result := &InputRequiredResult{ResultType: ResultTypeInputRequired, RequestState: &sealed}
+	result := &InputRequiredResult{ResultType: "input_required", RequestState: &sealed}
 	if len(need.Requests) > 0 {
 		result.InputRequests = need.Requests
 	}
@@ -1644,4 +1673,521 @@ func randomText() string {
 	b := make([]byte, 16)
 	rand.Read(b)
 	return hex.EncodeToString(b)
+}
+
+// URI templates (RFC 6570, all four levels), both ways: expand writes the URI
+// of some variables, match finds the variables of a URI. Matching is compiled
+// at registration to one regular expression, which Go runs in time linear in
+// the URI, whatever the URI is.
+
+// A uriTemplate is a parsed template. It is immutable.
+type uriTemplate struct {
+	parts  []uriPart
+	re     *regexp.Regexp
+	groups []uriGroup // what the groups of re hold
+}
+
+// A uriPart is literal text (op is nil) or an expression in braces.
+type uriPart struct {
+	literal string // as the author wrote it
+	op      *uriOperator
+	vars    []uriVar
+}
+
+// A uriVar is one variable of an expression.
+type uriVar struct {
+	name    string
+	max     int // {name:max}, in characters; 0 when absent
+	explode bool
+}
+
+// A uriGroup is a capturing group of the regular expression: the value of one
+// variable, or name=value pairs.
+type uriGroup struct {
+	index int
+	pairs string // what separates the pairs; "" for a value
+	vars  []uriVar
+}
+
+// A uriOperator is a row of the table in RFC 6570 appendix A.
+type uriOperator struct {
+	first, sep string
+	named      bool   // name=value rather than value
+	ifEmpty    string // what follows the name when the value is empty
+	reserved   bool   // reserved characters and escapes stay as they are
+}
+
+var uriSimple = &uriOperator{sep: ","} // {var}
+
+var uriOperators = map[byte]*uriOperator{
+	'+': {sep: ",", reserved: true},
+	'#': {first: "#", sep: ",", reserved: true},
+	'.': {first: ".", sep: "."},
+	'/': {first: "/", sep: "/"},
+	';': {first: ";", sep: ";", named: true},
+	'?': {first: "?", sep: "&", named: true, ifEmpty: "="},
+	'&': {first: "&", sep: "&", named: true, ifEmpty: "="},
+}
+
+func uriReserved(c byte) bool { return strings.IndexByte(":/?#[]@!$&'()*+,;=", c) >= 0 }
+
+func uriUnreserved(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || strings.IndexByte("-._~", c) >= 0
+}
+
+// uriMaxVars bounds what a match costs for each byte of the URI.
+const uriMaxVars = 64
+
+// parseTemplate parses s. It refuses what RFC 6570 does not allow, and says at
+// which byte that is.
+func parseTemplate(s string) (*uriTemplate, error) {
+	if i := strings.IndexRune(s, utf8.RuneError); i >= 0 && !utf8.ValidString(s) {
+		return nil, uriError(s, i, "this is not UTF-8")
+	}
+	t, vars := new(uriTemplate), 0
+	for pos := 0; pos < len(s); {
+		if s[pos] != '{' {
+			end := pos
+			for end < len(s) && s[end] != '{' {
+				c, n := uriOctet(s, end)
+				if n == 1 && !uriUnreserved(c) && !uriReserved(c) && c < utf8.RuneSelf {
+					return nil, uriError(s, end, "this character must be percent-encoded")
+				}
+				end += n
+			}
+			t.parts = append(t.parts, uriPart{literal: s[pos:end]})
+			pos = end
+			continue
+		}
+		n := strings.IndexByte(s[pos:], '}')
+		if n < 0 {
+			return nil, uriError(s, pos, "the brace is not closed")
+		}
+		part, err := parseExpression(s, pos+1, pos+n)
+		if err != nil {
+			return nil, err
+		}
+		if vars += len(part.vars); vars > uriMaxVars {
+			return nil, uriError(s, pos, "these are too many variables")
+		}
+		t.parts = append(t.parts, part)
+		pos += n + 1
+	}
+	return t, t.compile()
+}
+
+func uriError(s string, pos int, rule string) error {
+	return fmt.Errorf("URI template %q, byte %d: %s", s, pos, rule)
+}
+
+// parseExpression parses s[pos:end], which is between two braces.
+func parseExpression(s string, pos, end int) (part uriPart, err error) {
+	if pos == end {
+		return part, uriError(s, pos, "the expression is empty")
+	}
+	part.op = uriSimple
+	if op := uriOperators[s[pos]]; op != nil {
+		part.op = op
+		pos++
+	} else if strings.IndexByte("=,!@|", s[pos]) >= 0 {
+		return part, uriError(s, pos, "this operator is reserved and has no meaning")
+	}
+	for spec := range strings.SplitSeq(s[pos:end], ",") {
+		v, bad, rule := parseVariable(spec)
+		if rule != "" {
+			return part, uriError(s, pos+bad, rule)
+		}
+		part.vars = append(part.vars, v)
+		pos += len(spec) + 1
+	}
+	return part, nil
+}
+
+// parseVariable parses one variable and its modifier. When it cannot, it says
+// which rule is broken, at byte bad.
+func parseVariable(spec string) (v uriVar, bad int, rule string) {
+	end := 0
+	for end < len(spec) {
+		c, n := uriOctet(spec, end)
+		if n == 1 && (!uriUnreserved(c) || c == '-' || c == '~') {
+			break
+		}
+		end += n
+	}
+	v.name = spec[:end]
+	if i := strings.Index("."+v.name+".", ".."); i >= 0 {
+		return v, min(i, max(end-1, 0)), "a variable name is letters, digits, _ and escapes, with single dots between them"
+	}
+	switch mod := spec[end:]; {
+	case mod == "":
+	case mod == "*":
+		v.explode = true
+	case mod[0] == ':':
+		n, err := strconv.ParseUint(mod[1:], 10, 16)
+		if err != nil || n > 9999 || mod[1] == '0' {
+			return v, end + 1, "a prefix length is a number from 1 to 9999"
+		}
+		v.max = int(n)
+	default:
+		return v, end, "neither part of a variable name nor a modifier"
+	}
+	return v, 0, ""
+}
+
+// expand returns the URI for vars. A variable that is not in vars is
+// undefined: it is left out together with its separator.
+func (t *uriTemplate) expand(vars map[string]string) string {
+	uri, _ := t.expandWith(func(name string) any { // a string always expands
+		if v, ok := vars[name]; ok {
+			return v
+		}
+		return nil
+	})
+	return uri
+}
+
+// expandWith is expand for values that are a string, a []string, or a
+// map[string]string (its keys go in order); nil and empty ones are undefined.
+func (t *uriTemplate) expandWith(get func(name string) any) (uri string, err error) {
+	var b []byte
+	for _, p := range t.parts {
+		if p.op == nil {
+			b = appendEscaped(b, p.literal, true)
+			continue
+		}
+		sep := p.op.first
+		for _, v := range p.vars {
+			items, width, err := v.items(get(v.name), p.op.reserved)
+			if err != nil {
+				return "", err
+			}
+			if len(items) > 0 {
+				b = v.append(b, items, width, sep, p.op)
+				sep = p.op.sep
+			}
+		}
+	}
+	return string(b), nil
+}
+
+// items flattens a value. The width is 2 when keys and values alternate.
+func (v uriVar) items(value any, reserved bool) (items []string, width int, err error) {
+	width = 1
+	switch value := value.(type) {
+	case nil:
+	case string:
+		if v.max > 0 {
+			value = uriPrefix(value, v.max, reserved)
+		}
+		return []string{value}, 1, nil
+	case []string:
+		items = value
+	case map[string]string:
+		for _, k := range slices.Sorted(maps.Keys(value)) {
+			items = append(items, k, value[k])
+		}
+		width = 2
+	default:
+		return nil, 0, fmt.Errorf("URI template variable %s: a %T cannot be expanded", v.name, value)
+	}
+	if v.max > 0 && items != nil {
+		return nil, 0, fmt.Errorf("URI template variable %s: only a string has a prefix", v.name)
+	}
+	return items, width, nil
+}
+
+// append writes the items of one variable, with what goes before them.
+func (v uriVar) append(b []byte, items []string, width int, sep string, op *uriOperator) []byte {
+	group := len(items) // how many follow one separator
+	if v.explode {
+		group = width
+	}
+	for ; len(items) > 0; items = items[group:] {
+		b = append(b, sep...)
+		sep = op.sep
+		part, key := items[:group], v.explode && width == 2
+		if key {
+			b = appendEscaped(b, part[0], op.reserved)
+			part = part[1:]
+		} else if op.named {
+			b = append(b, v.name...)
+		}
+		if op.named && len(part) == 1 && part[0] == "" {
+			b = append(b, op.ifEmpty...)
+		} else if op.named || key {
+			b = append(b, '=')
+		}
+		for i, item := range part {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendEscaped(b, item, op.reserved)
+		}
+	}
+	return b
+}
+
+func appendEscaped(b []byte, s string, reserved bool) []byte {
+	for i := range len(s) {
+		c := s[i]
+		keep := uriUnreserved(c)
+		if reserved && !keep {
+			_, n := uriOctet(s, i)
+			keep = n == 3 || uriReserved(c)
+		}
+		if keep {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
+		}
+	}
+	return b
+}
+
+// uriPrefix returns the first max characters of s, which may be written as
+// escapes.
+func uriPrefix(s string, max int, escapes bool) string {
+	for i := 0; i < len(s); {
+		c, n := s[i], 1
+		if escapes {
+			c, n = uriOctet(s, i)
+		}
+		if utf8.RuneStart(c) {
+			if max == 0 {
+				return s[:i]
+			}
+			max--
+		}
+		i += n
+	}
+	return s
+}
+
+// uriOctet returns the byte that s has at i, and how long it is there: 3 for
+// an escape, else 1.
+func uriOctet(s string, i int) (c byte, n int) {
+	if s[i] == '%' && i+2 < len(s) {
+		if hex, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+			return byte(hex), 3
+		}
+	}
+	return s[i], 1
+}
+
+// uriDecode decodes the escapes of s, once. It refuses a % that starts none,
+// and what is then not UTF-8 (so no overlong dot or slash either).
+func uriDecode(s string) (string, bool) {
+	if strings.IndexByte(s, '%') < 0 {
+		return s, utf8.ValidString(s)
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); {
+		c, n := uriOctet(s, i)
+		if n == 1 && c == '%' {
+			return "", false
+		}
+		b = append(b, c)
+		i += n
+	}
+	return string(b), utf8.Valid(b)
+}
+
+// compile writes the regular expression that the URIs of t match.
+func (t *uriTemplate) compile() (err error) {
+	b := []byte(`\A`)
+	for rest := t.parts; len(rest) > 0; {
+		p := rest[0]
+		rest = rest[1:]
+		switch {
+		case p.op == nil:
+			b = p.appendLiteral(b)
+		case p.op.named:
+			if p.op.sep == "&" { // {?a}{&b} is one query, in any order
+				for len(rest) > 0 && rest[0].op == uriOperators['&'] {
+					p.vars = append(slices.Clip(p.vars), rest[0].vars...)
+					rest = rest[1:]
+				}
+			}
+			b = t.appendPairs(b, p)
+		default:
+			b = t.appendValues(b, p, rest)
+		}
+	}
+	slices.SortStableFunc(t.groups, func(a, b uriGroup) int { // prefixes last, the longest first
+		return cmp.Compare(uint(b.vars[0].max-1), uint(a.vars[0].max-1))
+	})
+	t.re, err = regexp.Compile(string(append(b, `\z`...)))
+	return err
+}
+
+// appendLiteral takes text beyond ASCII as it is, too, for peers that fill a
+// template in without encoding.
+func (p uriPart) appendLiteral(b []byte) []byte {
+	given, encoded := p.literal, string(appendEscaped(nil, p.literal, true))
+	if given == encoded {
+		return append(b, regexp.QuoteMeta(given)...)
+	}
+	return fmt.Appendf(b, "(?:%s|%s)", regexp.QuoteMeta(encoded), regexp.QuoteMeta(given))
+}
+
+// uriPlain is what a value may always have, as the inside of a character
+// class: unreserved characters but the dot; those beyond ASCII, for peers that
+// do not encode them; and the reserved ones that encodeURIComponent of
+// JavaScript leaves alone, to which no operator gives a meaning.
+const uriPlain = `\w\-~!*'()\x{80}-\x{10FFFF}`
+
+func uriClass(class string) string { return "(?:[" + class + "]|%[[:xdigit:]]{2})" }
+
+func (t *uriTemplate) addGroup(pairs string, vars ...uriVar) {
+	t.groups = append(t.groups, uriGroup{len(t.groups) + 1, pairs, vars})
+}
+
+// appendValues is for the expressions that have values without names; rest is
+// what follows in the template. All but the first value, and that one too
+// when the operator is written before it, may be absent.
+func (t *uriTemplate) appendValues(b []byte, p uriPart, rest []uriPart) []byte {
+	sep, open := p.op.first, 0
+	for i, v := range p.vars {
+		if sep != "" {
+			b = append(b, "(?:"+regexp.QuoteMeta(sep)...)
+			open++
+		}
+		sep = p.op.sep
+		last := i == len(p.vars)-1
+		t.addGroup("", v)
+		b = append(b, "("+uriClass(p.valueClass(v, last, rest))+"*"...)
+		if !last || len(rest) > 0 && rest[0].op != nil && rest[0].op.first != "" {
+			b = append(b, '?') // the shorter value: what is optional after it is there if it can be
+		}
+		b = append(b, ')')
+	}
+	return append(b, strings.Repeat(")?", open)...)
+}
+
+// valueClass is what a value may have. A list keeps its commas; the last
+// variable of an expression takes the rest of the list.
+func (p uriPart) valueClass(v uriVar, last bool, rest []uriPart) string {
+	class := uriPlain
+	add := func(chars string, in bool) {
+		if in {
+			class += chars
+		}
+	}
+	follows := func(op byte) bool {
+		return slices.ContainsFunc(rest, func(p uriPart) bool { return p.op == uriOperators[op] })
+	}
+	add(".", p.op.sep != "." || last || v.explode)
+	add(",", p.op.sep != "," || last || v.explode)
+	add("/", p.op.sep == "/" && v.explode)
+	add("=", v.explode)
+	add(`:/\[\]@$&+;=`, p.op.reserved)
+	add("?", p.op.reserved && !follows('?')) // a query or fragment to come is
+	add("#", p.op.reserved && !follows('#')) // not part of the value
+	return class
+}
+
+// appendPairs is for the expressions of name=value pairs, of which any may be
+// absent. The names of an exploded variable are not known: it may be a map.
+func (t *uriTemplate) appendPairs(b []byte, p uriPart) []byte {
+	names := make([]string, len(p.vars))
+	for i, v := range p.vars {
+		names[i] = regexp.QuoteMeta(v.name)
+		if v.explode {
+			names[i] = uriClass(uriPlain+".") + "+"
+		}
+	}
+	pair := "(?:" + strings.Join(names, "|") + ")(?:=" + uriClass(uriPlain+".,") + "*)?"
+	t.addGroup(p.op.sep, p.vars...)
+	return fmt.Appendf(b, `(\%s%s(?:%s%s)*)?`, p.op.first, pair, p.op.sep, pair)
+}
+
+// match returns the variables of uri, decoded once; an absent variable is not
+// in the map. It compares the URI as it is, never normalised, and does not
+// match when no expansion of the template looks like it, nor when an escape
+// is broken or gives no UTF-8, nor when it is a file: URI with an unsafePath
+// (2026-07-28 server/resources, Security Considerations). A value may have any
+// character that an escape can make, slashes and dots too: for other schemes,
+// ask unsafePath before using one as a path.
+//
+// A variable takes as much as it can, but leaves optional expressions after it
+// their part. {var} has no reserved character except !*'() and the commas of
+// a list; {+var} and {#var} may have all. Query variables come in any order.
+// The value of an exploded variable is its list as written; in a query, its
+// values joined with commas, as key=value when the key is not the variable's
+// name.
+func (t *uriTemplate) match(uri string) (vars map[string]string, ok bool) {
+	loc := t.re.FindStringSubmatchIndex(uri)
+	if loc == nil {
+		return nil, false
+	}
+	if len(uri) >= 5 && strings.EqualFold(uri[:5], "file:") {
+		if path, ok := uriDecode(uri[5:]); !ok || unsafePath(path) {
+			return nil, false
+		}
+	}
+	vars = make(map[string]string, len(t.groups))
+	for _, g := range t.groups {
+		from, to := loc[2*g.index], loc[2*g.index+1]
+		if from >= 0 && !g.bind(vars, uri[from:to]) {
+			return nil, false
+		}
+	}
+	return vars, true
+}
+
+// bind decodes the text of a group into vars.
+func (g *uriGroup) bind(vars map[string]string, text string) bool {
+	if g.pairs == "" {
+		return g.vars[0].bind(vars, text)
+	}
+	lists := make([][]string, len(g.vars)) // of the exploded ones
+	for pair := range strings.SplitSeq(text[1:], g.pairs) {
+		name, value, _ := strings.Cut(pair, "=")
+		i := slices.IndexFunc(g.vars, func(v uriVar) bool { return v.name == name })
+		if i < 0 {
+			i = slices.IndexFunc(g.vars, func(v uriVar) bool { return v.explode })
+			value = pair
+		}
+		if g.vars[i].explode {
+			lists[i] = append(lists[i], value)
+		} else if !g.vars[i].bind(vars, value) {
+			return false
+		}
+	}
+	for i, list := range lists {
+		if list != nil && !g.vars[i].bind(vars, strings.Join(list, ",")) {
+			return false
+		}
+	}
+	return true
+}
+
+// bind decodes one value. A variable that is there twice must be the same
+// twice, or a prefix of it where only a prefix is asked for.
+func (v *uriVar) bind(vars map[string]string, text string) bool {
+	value, ok := uriDecode(text)
+	if !ok || v.max > 0 && uriPrefix(value, v.max, false) != value {
+		return false
+	}
+	if was, twice := vars[v.name]; twice {
+		return was == value || v.max > 0 && uriPrefix(was, v.max, false) == value
+	}
+	vars[v.name] = value
+	return true
+}
+
+// unsafePath reports whether a decoded value, used as a file path, may leave
+// the folder it is meant for: it has a NUL or, between slashes or backslashes,
+// a "." or ".." (also one with the dots and spaces after it that Windows
+// ignores).
+func unsafePath(v string) bool {
+	if strings.IndexByte(v, 0) >= 0 {
+		return true
+	}
+	for seg := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == '/' || r == '\\' }) {
+		if seg[0] == '.' && strings.Trim(seg, ". ") == "" {
+			return true
+		}
+	}
+	return false
 }

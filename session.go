@@ -118,7 +118,7 @@ func (r *Request) Meta() Meta {
 // and does nothing otherwise. A value that is not greater than the one before
 // is left out, as is anything after the request ended
 // (2026-07-28 basic/patterns/progress).
-func (r *Request) Progress(ctx context.Context, p Progress) error {
+func (r *Request) Progress(ctx context.Context, p ProgressParams) error {
 	if r.params.progressToken == nil {
 		return nil
 	}
@@ -290,7 +290,7 @@ type session struct {
 	notes   []*Request      // notifications that wait for their callback
 	noting  bool            // a goroutine works on notes
 	batches bool            // the negotiated revision has batches
-	err     error           // why the session ended
+	cause   error           // why the session ended; nil when we closed it
 	closed  bool
 	done    chan struct{} // closed when the session is over
 }
@@ -328,7 +328,7 @@ func (s *session) read(conn Conn) {
 			s.refuse(s.out, ID{}, bad)
 			continue
 		case errors.Is(err, io.EOF):
-			s.inputEnded()
+			s.inputEnded(err)
 			return
 		default:
 			s.close(err)
@@ -348,8 +348,12 @@ func (s *session) read(conn Conn) {
 
 // inputEnded finishes what runs, within a bound, and ends the session. The
 // peer can no longer answer, so our own calls end at once.
-func (s *session) inputEnded() {
-	s.failCalls(ErrClosed)
+func (s *session) inputEnded(cause error) {
+	s.mu.Lock()
+	s.cause = cause
+	err := s.closedError()
+	s.mu.Unlock()
+	s.failCalls(err)
 	s.mu.Lock()
 	var idle chan struct{}
 	if len(s.running) > 0 {
@@ -367,7 +371,7 @@ func (s *session) inputEnded() {
 		}
 	}
 	s.out.flushWithin(flushTime)
-	s.close(io.EOF)
+	s.close(cause)
 }
 
 // deliver takes one frame from the peer. It returns the request in it, which
@@ -459,11 +463,16 @@ func (s *session) accept(req *Request) *Request {
 		s.running[req.ID] = req
 	}
 	s.mu.Unlock()
-	if bad != nil {
+	switch {
+	case bad == nil:
+		return req
+	case s.side.mayAnswer():
 		req.out.answer(appendError(nil, req.ID, bad))
-		return nil
+	default:
+		s.log.Warn("mcp: request refused", "method", req.Method, "error", bad.Message)
+		req.out.answer(nil)
 	}
-	return req
+	return nil
 }
 
 // serve runs the handler of an accepted request and sends what it returns.
@@ -604,22 +613,22 @@ type outcome struct {
 type call struct {
 	answer   chan outcome // holds one; the first answer wins
 	active   chan struct{}
-	onNotice func(Progress)
+	onNotice func(ProgressParams)
 
 	mu      sync.Mutex
-	notices []Progress
+	notices []ProgressParams
 }
 
 // A callSpec says how to make a call.
 type callSpec struct {
 	method   string
-	params   []byte         // encoded, nil for none
-	timeout  time.Duration  // since the last sign of life; 0 for none
-	limit    time.Duration  // over all; 0 for none
-	progress func(Progress) // nil: not asked for
-	// token adds the progress token, which is the call's id, to params.
-	token func(params []byte, id ID) []byte
-	keep  bool // no cancellation is sent when the caller gives up
+	params   []byte               // encoded, nil for none
+	timeout  time.Duration        // since the last sign of life; 0 for none
+	limit    time.Duration        // over all; 0 for none
+	progress func(ProgressParams) // nil: not asked for
+	// withToken returns params with a progress token, the call's id.
+	withToken func(id ID) []byte
+	keep      bool // no cancellation is sent when the caller gives up
 }
 
 // call sends a request and waits for its answer. Progress callbacks run on
@@ -642,7 +651,7 @@ func (s *session) call(ctx context.Context, out stream, spec callSpec) (json.Raw
 	defer s.forget(id)
 	params := spec.params
 	if spec.progress != nil {
-		params = spec.token(params, id)
+		params = spec.withToken(id)
 	}
 	if err := out.send(ctx, appendRequest(nil, id, spec.method, params)); err != nil {
 		return nil, fmt.Errorf("mcp: %s: %w", spec.method, err)
@@ -723,7 +732,7 @@ func (s *session) serving() bool {
 // progressed hands a progress notice to the call it is about. Notices for
 // tokens that are not in use are dropped.
 func (s *session) progressed(note *Request) {
-	var p Progress
+	var p ProgressParams
 	if err := decodeAt(note.Params, &p, note.rev, true); err != nil {
 		s.log.Warn("mcp: progress ignored", "error", err)
 		return
@@ -804,9 +813,7 @@ func (s *session) close(cause error) error {
 		return nil
 	}
 	s.closed = true
-	if cause != nil && !errors.Is(cause, io.EOF) {
-		s.err = cause
-	}
+	s.cause = cause
 	err := s.closedError()
 	s.mu.Unlock()
 	s.stop(ErrClosed)
@@ -822,10 +829,10 @@ func (s *session) close(cause error) error {
 
 // closedError is the error of calls on a session that ended, under s.mu.
 func (s *session) closedError() error {
-	if s.err == nil {
+	if s.cause == nil || s.cause == io.EOF || errors.Is(s.cause, ErrClosed) {
 		return ErrClosed
 	}
-	return fmt.Errorf("%w: %w", ErrClosed, s.err)
+	return fmt.Errorf("%w: %w", ErrClosed, s.cause)
 }
 
 // wait waits for the end of the session and returns why it ended; nil when
@@ -834,7 +841,10 @@ func (s *session) wait() error {
 	<-s.done
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err
+	if errors.Is(s.cause, io.EOF) || errors.Is(s.cause, ErrClosed) {
+		return nil
+	}
+	return s.cause
 }
 
 // A connStream writes to a connection. Frames queue up and leave in order;

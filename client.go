@@ -1,0 +1,833 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Client connects to servers: of every revision, any number at a time. Make
+// one with [NewClient].
+type Client struct {
+	info Implementation
+	opts ClientOptions
+	caps ClientCapabilities
+	revs []*revision // offered, oldest first
+}
+
+// ClientOptions say what a client can do and how it works. The zero value
+// connects to any server and answers none of its questions.
+type ClientOptions struct {
+	// Logger gets what the client notices about itself and its servers. nil
+	// logs nothing.
+	Logger *slog.Logger
+	// Versions are the protocol revisions to speak; nil means all. Without
+	// 2026-07-28 a server is not asked for it first, with nothing else no
+	// older server is accepted.
+	Versions []string
+	// ProbeTimeout is how long a server on a stream may take to answer
+	// whether it speaks 2026-07-28, before it is taken for an older one;
+	// 0 means 5 seconds.
+	ProbeTimeout time.Duration
+	// Timeout is how long a call waits for its answer, or for the next sign
+	// of progress; 0 means 60 seconds, negative means for ever. The time in
+	// which the client itself answers the server does not count.
+	Timeout time.Duration
+	// MaxTimeout is how long a call waits in all, whatever progress there
+	// is; 0 means ten times Timeout, negative means for ever.
+	MaxTimeout time.Duration
+	// MaxRounds is how often the server may ask for input before it answers
+	// one call; 0 means 10.
+	MaxRounds int
+
+	// Elicit answers questions to the user. Accepted content must fit the
+	// requested schema.
+	Elicit func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
+	// Sample runs the model for the server.
+	Sample func(ctx context.Context, p *CreateMessageParams) (*CreateMessageResult, error)
+	// Roots returns the folders that the server may work in.
+	Roots func(ctx context.Context) ([]Root, error)
+	// Capabilities replaces what the client would declare by the functions
+	// above: elicitation of forms, sampling without tools, roots. nil means
+	// that it is derived.
+	Capabilities *ClientCapabilities
+
+	// Log gets the server's log messages, one after the other.
+	Log func(ctx context.Context, p *LogParams)
+	// Notify gets every notification of the server, one after the other.
+	Notify func(ctx context.Context, method string, params json.RawMessage)
+}
+
+// NewClient returns a client that tells servers it is info. opts may be nil.
+// It panics if opts name an unknown version.
+func NewClient(info Implementation, opts *ClientOptions) *Client {
+	c := &Client{info: info}
+	if opts != nil {
+		c.opts = *opts
+	}
+	o := &c.opts
+	if o.ProbeTimeout <= 0 {
+		o.ProbeTimeout = 5 * time.Second
+	}
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
+	if o.MaxTimeout == 0 {
+		o.MaxTimeout = 10 * o.Timeout
+	}
+	if o.MaxRounds <= 0 {
+		o.MaxRounds = 10
+	}
+	c.revs = mustRevisions(o.Versions)
+	if o.Capabilities != nil {
+		c.caps = *o.Capabilities
+		return c
+	}
+	if o.Elicit != nil {
+		c.caps.Elicitation = &ElicitationCapability{Form: &struct{}{}}
+	}
+	if o.Sample != nil {
+		c.caps.Sampling = &SamplingCapability{}
+	}
+	if o.Roots != nil {
+		c.caps.Roots = &RootsCapability{ListChanged: true}
+	}
+	return c
+}
+
+// ServerInfo is what a server said of itself when it was connected.
+type ServerInfo struct {
+	Implementation
+	ProtocolVersion string // the revision that is spoken
+	Instructions    string // for the model
+	Capabilities    ServerCapabilities
+}
+
+// A ClientSession is a connection to one server. Its methods may be called
+// concurrently. An [*Error] that they return is the server's answer; every
+// other error arose here.
+type ClientSession struct {
+	link *link
+	opts CallOptions
+}
+
+// CallOptions change how calls are made; see [ClientSession.With].
+type CallOptions struct {
+	// Timeout and MaxTimeout, when not 0, replace those of [ClientOptions].
+	Timeout, MaxTimeout time.Duration
+	// Progress gets the progress of the call, in order, before the call
+	// returns. It runs on the caller's goroutine.
+	Progress func(ProgressParams)
+	// Meta is sent with every request, beside what the protocol itself puts
+	// there, which it cannot replace.
+	Meta Meta
+}
+
+// link is the part of a session that all its views share.
+type link struct {
+	client *Client
+	core   *session
+	server ServerInfo
+
+	mu    sync.Mutex
+	rev   *revision    // spoken, or tried; nil while a modern server is looked for
+	level LoggingLevel // asked for with every modern request
+}
+
+// Connect opens a connection of t and finds out what the server speaks: it
+// asks for 2026-07-28 first, and turns to initialize when the answer is not
+// one of that revision. A server that dies of the question is started once
+// more. ctx bounds the opening only.
+func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, error) {
+	cs, err := c.open(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if newest := c.revs[len(c.revs)-1]; newest.modern {
+		err = cs.discover(ctx, newest)
+		switch {
+		case err == nil:
+			return cs, nil
+		case ctx.Err() != nil || isModernError(err) || c.revs[0].modern:
+			cs.Close()
+			return nil, err
+		}
+		c.logger().Info("mcp: not a server of 2026-07-28", "error", err)
+		if errors.Is(err, ErrClosed) {
+			cs.Close()
+			again, openErr := c.open(ctx, t)
+			if openErr != nil {
+				return nil, errors.Join(err, openErr)
+			}
+			cs = again
+		}
+	}
+	if err := cs.initialize(ctx); err != nil {
+		cs.Close()
+		return nil, err
+	}
+	return cs, nil
+}
+
+func (c *Client) logger() *slog.Logger {
+	if c.opts.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return c.opts.Logger
+}
+
+// open makes a session that has negotiated nothing yet. It outlives ctx.
+func (c *Client) open(ctx context.Context, t Transport) (*ClientSession, error) {
+	conn, err := t.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{client: c}
+	l.core = newSession(context.WithoutCancel(ctx), l, c.opts.Logger)
+	l.core.start(conn)
+	return &ClientSession{link: l}, nil
+}
+
+// isModernError reports whether an error can only come from a server that
+// knows 2026-07-28 (its basic/transports/stdio § Backward Compatibility).
+func isModernError(err error) bool {
+	var e *Error
+	if errors.As(err, &e) {
+		switch e.Code {
+		case CodeHeaderMismatch, CodeMissingClientCapability, CodeUnsupportedProtocolVersion:
+			return true
+		}
+	}
+	return errors.Is(err, errNoCommonVersion)
+}
+
+var errNoCommonVersion = errors.New("mcp: no protocol version in common")
+
+// discover asks whether the server speaks a modern revision.
+func (cs *ClientSession) discover(ctx context.Context, rev *revision) error {
+	var d DiscoverResult
+	l := cs.link
+	probe := *cs
+	probe.opts = CallOptions{Timeout: l.client.opts.ProbeTimeout, MaxTimeout: l.client.opts.ProbeTimeout}
+	raw, err := probe.roundTrip(ctx, rev, methodDiscover, nil)
+	if err == nil {
+		err = decodeAt(raw, &d, rev, false)
+	}
+	if err != nil {
+		return err
+	}
+	if len(d.SupportedVersions) == 0 {
+		return errors.New("mcp: server/discover: the answer has no supportedVersions")
+	}
+	for _, known := range slices.Backward(l.client.revs) {
+		if known.modern && slices.Contains(d.SupportedVersions, known.version) {
+			l.server = ServerInfo{ProtocolVersion: known.version, Instructions: d.Instructions, Capabilities: d.Capabilities}
+			d.Meta.Get(metaServerInfo, &l.server.Implementation) // optional, and for show only
+			l.speak(known)
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: the server supports %q", errNoCommonVersion, d.SupportedVersions)
+}
+
+// initialize opens a legacy session (2025-11-25 basic/lifecycle).
+func (cs *ClientSession) initialize(ctx context.Context) error {
+	l := cs.link
+	var newest *revision
+	for _, rev := range l.client.revs {
+		if !rev.modern {
+			newest = rev
+		}
+	}
+	l.speak(newest)
+	params, err := encodeAt(nil, &InitializeParams{
+		ProtocolVersion: newest.version, Capabilities: l.client.caps, ClientInfo: l.client.info,
+	}, newest)
+	if err != nil {
+		return err
+	}
+	raw, err := cs.roundTrip(ctx, newest, methodInitialize, params)
+	var r InitializeResult
+	if err == nil {
+		err = decodeAt(raw, &r, newest, false)
+	}
+	if err != nil {
+		return err
+	}
+	rev := revisionOf(r.ProtocolVersion)
+	if rev == nil || rev.modern || !slices.Contains(l.client.revs, rev) {
+		return fmt.Errorf("%w: the server speaks %q", errNoCommonVersion, r.ProtocolVersion)
+	}
+	l.server = ServerInfo{r.ServerInfo, rev.version, r.Instructions, r.Capabilities}
+	l.speak(rev)
+	return l.core.notify(ctx, l.core.out, notifyInitialized, nil, rev)
+}
+
+// speak sets the revision of all that follows.
+func (l *link) speak(rev *revision) {
+	l.mu.Lock()
+	l.rev = rev
+	l.mu.Unlock()
+	l.core.mu.Lock()
+	l.core.batches = rev.batches
+	l.core.mu.Unlock()
+}
+
+func (l *link) revision() *revision {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rev
+}
+
+// Server returns what the server said of itself.
+func (cs *ClientSession) Server() *ServerInfo {
+	info := cs.link.server
+	return &info
+}
+
+// With returns the same session with other options for the calls made
+// through it.
+func (cs *ClientSession) With(opts CallOptions) *ClientSession {
+	return &ClientSession{link: cs.link, opts: opts}
+}
+
+// Close ends the session. Calls that wait fail with [ErrClosed]. A server
+// that runs as a child process is stopped, which may take a few seconds.
+func (cs *ClientSession) Close() error {
+	cs.link.core.out.flushWithin(flushTime)
+	return cs.link.core.close(nil)
+}
+
+// Wait waits until the session has ended and returns why, nil when one of the
+// sides closed it.
+func (cs *ClientSession) Wait() error { return cs.link.core.wait() }
+
+// Call sends any request and decodes its result into result, if that is not
+// nil. params encode to a JSON object; nil is none. What the protocol puts
+// into _meta is added. A [json.RawMessage] as result keeps it as it came.
+func (cs *ClientSession) Call(ctx context.Context, method string, params, result any) error {
+	rev := cs.link.revision()
+	var encoded []byte
+	if params != nil {
+		var err error
+		if encoded, err = encodeAt(nil, params, rev); err != nil {
+			return fmt.Errorf("mcp: %s: %w", method, err)
+		}
+		if !hasShape(encoded, "object") {
+			return fmt.Errorf("mcp: %s: params must encode to a JSON object", method)
+		}
+	}
+	raw, err := cs.converse(ctx, rev, method, encoded)
+	if err != nil || result == nil {
+		return err
+	}
+	if err := decodeAt(raw, result, rev, false); err != nil {
+		return fmt.Errorf("mcp: %s: invalid result: %w", method, err)
+	}
+	return nil
+}
+
+// Notify sends any notification. params encode to a JSON object; nil is none.
+func (cs *ClientSession) Notify(ctx context.Context, method string, params any) error {
+	return cs.link.core.notify(ctx, cs.link.core.out, method, params, cs.link.revision())
+}
+
+// roundTrip sends one request and returns the raw result.
+func (cs *ClientSession) roundTrip(ctx context.Context, rev *revision, method string, params []byte) (json.RawMessage, error) {
+	l, opts := cs.link, cs.opts
+	spec := callSpec{
+		method: method, progress: opts.Progress,
+		timeout: pick(opts.Timeout, l.client.opts.Timeout), limit: pick(opts.MaxTimeout, l.client.opts.MaxTimeout),
+		keep: method == methodInitialize || method == methodDiscover,
+	}
+	var err error
+	if spec.params, err = cs.addMeta(rev, params, ID{}); err != nil {
+		return nil, fmt.Errorf("mcp: %s: %w", method, err)
+	}
+	spec.withToken = func(id ID) []byte {
+		p, _ := cs.addMeta(rev, params, id) // did not fail above
+		return p
+	}
+	return l.core.call(ctx, l.core.out, spec)
+}
+
+func pick(d, fallback time.Duration) time.Duration {
+	if d != 0 {
+		return d
+	}
+	return fallback
+}
+
+// addMeta completes the _meta of a request: the caller's own, the progress
+// token, and on a modern revision who is asking
+// (2026-07-28 basic § _meta).
+func (cs *ClientSession) addMeta(rev *revision, params []byte, token ID) ([]byte, error) {
+	meta := make(Meta)
+	var rest []byte
+	if params != nil {
+		rest = params[1 : len(params)-1]
+	}
+	if raw := rawMember(params, "_meta"); raw != nil {
+		if err := decodeAt(raw, &meta, rev, true); err != nil {
+			return nil, err
+		}
+		var members map[string]json.RawMessage
+		if err := decodeAt(params, &members, rev, true); err != nil {
+			return nil, err
+		}
+		delete(members, "_meta")
+		encoded, err := encodeAt(nil, members, rev)
+		if err != nil {
+			return nil, err
+		}
+		rest = encoded[1 : len(encoded)-1]
+	}
+	for key, value := range cs.opts.Meta {
+		meta[key] = value
+	}
+	if !token.IsZero() {
+		meta[metaProgressToken] = json.RawMessage(token.raw)
+	}
+	if rev.modern {
+		l := cs.link
+		meta.Set(metaProtocolVersion, rev.version)
+		meta.Set(metaClientCapabilities, json.RawMessage(mustEncode(&l.client.caps, rev)))
+		meta.Set(metaClientInfo, json.RawMessage(mustEncode(&l.client.info, rev)))
+		l.mu.Lock()
+		if l.level != "" {
+			meta.Set(metaLogLevel, l.level)
+		}
+		l.mu.Unlock()
+	}
+	if len(meta) == 0 {
+		return params, nil
+	}
+	dst := append([]byte{'{'}, rest...)
+	if len(rest) > 0 {
+		dst = append(dst, ',')
+	}
+	dst, err := encodeAt(append(dst, `"_meta":`...), meta, rev)
+	return append(dst, '}'), err
+}
+
+// mustEncode encodes a value that always can be.
+func mustEncode(v any, rev *revision) []byte {
+	b, err := encodeAt(nil, v, rev)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// converse sends a request and, as often as a modern server asks for input,
+// sends it again with the answers (2026-07-28 basic/patterns/mrtr).
+func (cs *ClientSession) converse(ctx context.Context, rev *revision, method string, params []byte) (json.RawMessage, error) {
+	send := params
+	for round := 0; ; round++ {
+		raw, err := cs.roundTrip(ctx, rev, method, send)
+		if err != nil {
+			return nil, err
+		}
+		if !hasShape(raw, "object") {
+			return nil, fmt.Errorf("mcp: %s: invalid result: not an object", method)
+		}
+		if !rev.modern {
+			return raw, nil
+		}
+		typ := rawMember(raw, "resultType")
+		switch {
+		case typ == nil || string(typ) == `"complete"`:
+			return raw, nil
+		case string(typ) != `"input_required"` || !mayAsk(method):
+			return nil, fmt.Errorf("mcp: %s: invalid result: resultType %s", method, typ)
+		case round == cs.link.client.opts.MaxRounds:
+			return nil, fmt.Errorf("mcp: %s: the server asked for input more than %d times", method, round)
+		}
+		if send, err = cs.link.fulfil(ctx, rev, params, raw); err != nil {
+			return nil, fmt.Errorf("mcp: %s: %w", method, err)
+		}
+	}
+}
+
+// fulfil answers what an input_required result asks, all questions at once,
+// and returns the params of the retry: those of the request, the answers, and
+// the state as it came or not at all.
+func (l *link) fulfil(ctx context.Context, rev *revision, params []byte, raw json.RawMessage) ([]byte, error) {
+	var r InputRequiredResult
+	if err := decodeAt(raw, &r, rev, false); err != nil {
+		return nil, fmt.Errorf("invalid result: %w", err)
+	}
+	if r.InputRequests == nil && r.RequestState == nil {
+		return nil, errors.New("invalid result: input_required without inputRequests and requestState")
+	}
+	type reply struct {
+		key    string
+		answer []byte
+		err    error
+	}
+	replies := make(chan reply, len(r.InputRequests))
+	for key, q := range r.InputRequests {
+		go func() {
+			answer, err := l.answerSafely(ctx, q.Method, q.Params, rev)
+			replies <- reply{key, answer, err}
+		}()
+	}
+	retry := InputResponses{}
+	var failed error
+	for range r.InputRequests {
+		a := <-replies
+		if a.err != nil {
+			failed = fmt.Errorf("input request %q: %w", a.key, local(a.err))
+		}
+		retry[a.key] = a.answer
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	dst := []byte{'{'}
+	if len(params) > 2 {
+		dst = append(append(dst, params[1:len(params)-1]...), ',')
+	}
+	dst, err := encodeAt(append(dst, `"inputResponses":`...), retry, rev)
+	if err != nil {
+		return nil, err
+	}
+	if r.RequestState != nil {
+		dst = append(dst, `,"requestState":`...)
+		dst = append(dst, rawMember(raw, "requestState")...) // byte for byte
+	}
+	return append(dst, '}'), nil
+}
+
+// local turns an error meant for the peer into one that callers do not take
+// for the peer's.
+func local(err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return errors.New(e.Message)
+	}
+	return err
+}
+
+// answerSafely answers a question of the server and encodes the answer.
+func (l *link) answerSafely(ctx context.Context, method string, params json.RawMessage, rev *revision) (encoded []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.core.log.Error("mcp: panic in a callback", "method", method, "panic", p)
+			err = errors.New("the callback panicked")
+		}
+	}()
+	result, err := l.answer(ctx, method, params, rev)
+	if err != nil {
+		return nil, err
+	}
+	return encodeAt(nil, result, rev)
+}
+
+// answer asks the client's callbacks: for the requests of a legacy server and
+// for the questions of a modern one alike.
+func (l *link) answer(ctx context.Context, method string, params json.RawMessage, rev *revision) (any, error) {
+	o := &l.client.opts
+	switch {
+	case method == methodElicit && o.Elicit != nil:
+		return l.elicit(ctx, params, rev)
+	case method == methodCreateMessage && o.Sample != nil:
+		var p CreateMessageParams
+		if err := decodeAt(params, &p, rev, true); err != nil {
+			return nil, Errorf(CodeInvalidParams, "%v", err)
+		}
+		if missing := lacking(l.client.caps, InputRequest{method, params}, rev); missing != nil {
+			return nil, Errorf(CodeInvalidParams, "sampling with tools was not declared")
+		}
+		r, err := o.Sample(ctx, &p)
+		if err == nil && r == nil {
+			err = errors.New("mcp: Sample returned nothing")
+		}
+		return r, err
+	case method == methodRootsList && o.Roots != nil:
+		roots, err := o.Roots(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &ListRootsResult{Roots: roots}, nil
+	}
+	return nil, methodNotFound(method)
+}
+
+// elicit asks the user, and checks that accepted content fits the form.
+func (l *link) elicit(ctx context.Context, params json.RawMessage, rev *revision) (any, error) {
+	var p ElicitParams
+	if err := decodeAt(params, &p, rev, true); err != nil {
+		return nil, Errorf(CodeInvalidParams, "%v", err)
+	}
+	if missing := lacking(l.client.caps, InputRequest{methodElicit, params}, rev); missing != nil {
+		return nil, Errorf(CodeInvalidParams, "this mode of elicitation was not declared")
+	}
+	r, err := l.client.opts.Elicit(ctx, &p)
+	switch {
+	case err != nil:
+		return nil, err
+	case r == nil:
+		return nil, errors.New("mcp: Elicit returned nothing")
+	case r.Action != "accept" || p.RequestedSchema == nil:
+		return r, nil
+	}
+	schema, err := CompileSchema(p.RequestedSchema, nil)
+	if err != nil {
+		return nil, Errorf(CodeInvalidParams, "params.requestedSchema: %v", err)
+	}
+	if err := schema.Validate(r.Content); err != nil {
+		return nil, fmt.Errorf("mcp: the content that Elicit returned does not fit the form: %w", err)
+	}
+	return r, nil
+}
+
+// admit takes what the server sends. A modern server sends no requests
+// (2026-07-28 basic/patterns).
+func (l *link) admit(req *Request) *Error {
+	if req.rev = l.revision(); req.rev == nil {
+		req.rev = revLegacy
+	}
+	if !req.ID.IsZero() && req.rev.modern {
+		return Errorf(CodeMethodNotFound, "a server of %s sends no requests", req.rev.version)
+	}
+	return nil
+}
+
+func (l *link) inline(*Request) bool { return false }
+
+// mayAnswer: a client of a modern server sends no responses.
+func (l *link) mayAnswer() bool {
+	rev := l.revision()
+	return rev != nil && !rev.modern
+}
+
+func (l *link) ended() {}
+
+func (l *link) handle(ctx context.Context, req *Request) (any, error) {
+	if !req.ID.IsZero() {
+		if req.Method == methodPing {
+			return nil, nil
+		}
+		return l.answer(ctx, req.Method, req.Params, req.rev)
+	}
+	o := &l.client.opts
+	if req.Method == notifyMessage && o.Log != nil {
+		var p LogParams
+		if err := decodeAt(req.Params, &p, req.rev, false); err != nil {
+			return nil, err
+		}
+		o.Log(ctx, &p)
+	}
+	if o.Notify != nil {
+		o.Notify(ctx, req.Method, req.Params)
+	}
+	return nil, nil
+}
+
+func (l *link) appendResult(dst []byte, req *Request, result any) ([]byte, error) {
+	return encodeResult(dst, result, req.rev, nil)
+}
+
+// maxPages is how many pages a list may have.
+const maxPages = 10000
+
+// pages calls a list method for one page after the other. An absent cursor
+// ends the list, an empty one does not
+// (2026-07-28 server/utilities/pagination).
+func pages[T, R any](ctx context.Context, cs *ClientSession, method string, page func(*R) ([]T, *string)) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		var p ListParams
+		seen := make(map[string]bool)
+		for range maxPages {
+			result := new(R)
+			if err := cs.Call(ctx, method, &p, result); err != nil {
+				yield(nil, err)
+				return
+			}
+			entries, next := page(result)
+			for i := range entries {
+				if !yield(&entries[i], nil) {
+					return
+				}
+			}
+			if next == nil {
+				return
+			}
+			if seen[*next] {
+				yield(nil, fmt.Errorf("mcp: %s: the server repeats the cursor %q", method, *next))
+				return
+			}
+			seen[*next], p.Cursor = true, next
+		}
+		yield(nil, fmt.Errorf("mcp: %s: more than %d pages", method, maxPages))
+	}
+}
+
+// Tools returns the server's tools. After an error there are no more.
+func (cs *ClientSession) Tools(ctx context.Context) iter.Seq2[*Tool, error] {
+	return pages(ctx, cs, methodToolsList, func(r *ListToolsResult) ([]Tool, *string) { return r.Tools, r.NextCursor })
+}
+
+// Resources returns the server's resources. After an error there are no more.
+func (cs *ClientSession) Resources(ctx context.Context) iter.Seq2[*Resource, error] {
+	return pages(ctx, cs, methodResourcesList, func(r *ListResourcesResult) ([]Resource, *string) { return r.Resources, r.NextCursor })
+}
+
+// ResourceTemplates returns the server's resource templates. After an error
+// there are no more.
+func (cs *ClientSession) ResourceTemplates(ctx context.Context) iter.Seq2[*ResourceTemplate, error] {
+	return pages(ctx, cs, methodTemplatesList, func(r *ListResourceTemplatesResult) ([]ResourceTemplate, *string) {
+		return r.ResourceTemplates, r.NextCursor
+	})
+}
+
+// Prompts returns the server's prompts. After an error there are no more.
+func (cs *ClientSession) Prompts(ctx context.Context) iter.Seq2[*Prompt, error] {
+	return pages(ctx, cs, methodPromptsList, func(r *ListPromptsResult) ([]Prompt, *string) { return r.Prompts, r.NextCursor })
+}
+
+// CallTool calls a tool. args encode to a JSON object; nil means no
+// arguments. A result with IsError is what the tool reports to the model and
+// no error here; the function [CallTool] makes it one.
+func (cs *ClientSession) CallTool(ctx context.Context, name string, args any) (*CallToolResult, error) {
+	p := CallToolParams{Name: name}
+	if args != nil {
+		encoded, err := encodeJSON(nil, args)
+		if err != nil {
+			return nil, fmt.Errorf("mcp: arguments of %s: %w", name, err)
+		}
+		if string(encoded) != "null" {
+			p.Arguments = encoded
+		}
+	}
+	result := new(CallToolResult)
+	if err := cs.Call(ctx, methodToolsCall, &p, result); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// A ToolError is a result with isError: the tool ran and failed.
+type ToolError struct {
+	Result *CallToolResult
+}
+
+// Error returns the text of the result.
+func (e *ToolError) Error() string {
+	text := contentText(e.Result.Content)
+	if text == "" {
+		text = "the tool failed"
+	}
+	return "mcp: " + text
+}
+
+func contentText(content []Content) string {
+	var lines []string
+	for _, c := range content {
+		if c.Type == "text" {
+			lines = append(lines, c.Text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// CallTool calls a tool and returns its result as a Go value. A string is the
+// result's text, []Content its content and [*CallToolResult] all of it;
+// anything else is decoded from the structured content, or from the text of a
+// server that sends only that. A result with IsError is a [*ToolError].
+func CallTool[Out any](ctx context.Context, cs *ClientSession, name string, args any) (out Out, err error) {
+	result, err := cs.CallTool(ctx, name, args)
+	if err != nil {
+		return out, err
+	}
+	if result.IsError {
+		return out, &ToolError{result}
+	}
+	switch p := any(&out).(type) {
+	case *string:
+		*p = contentText(result.Content)
+	case *[]Content:
+		*p = result.Content
+	case **CallToolResult:
+		*p = result
+	default:
+		raw := []byte(result.StructuredContent)
+		if raw == nil {
+			raw = []byte(contentText(result.Content))
+		}
+		if err := decodeAny(raw, &out, "structuredContent"); err != nil {
+			return out, fmt.Errorf("mcp: result of %s: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+// ReadResource reads a resource.
+func (cs *ClientSession) ReadResource(ctx context.Context, uri string) (*ReadResourceResult, error) {
+	result := new(ReadResourceResult)
+	if err := cs.Call(ctx, methodResourcesRead, &ReadResourceParams{URI: uri}, result); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// GetPrompt gets the messages of a prompt. args may be nil.
+func (cs *ClientSession) GetPrompt(ctx context.Context, name string, args map[string]string) (*GetPromptResult, error) {
+	result := new(GetPromptResult)
+	if err := cs.Call(ctx, methodPromptsGet, &GetPromptParams{Name: name, Arguments: args}, result); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// Complete asks how an argument of a prompt or resource template may go on.
+func (cs *ClientSession) Complete(ctx context.Context, p *CompleteParams) (*CompleteResult, error) {
+	result := new(CompleteResult)
+	if err := cs.Call(ctx, methodComplete, p, result); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// Ping asks whether the server is there. 2026-07-28 has no ping; there
+// server/discover is asked.
+func (cs *ClientSession) Ping(ctx context.Context) error {
+	if cs.link.revision().modern {
+		return cs.Call(ctx, methodDiscover, nil, nil)
+	}
+	return cs.Call(ctx, methodPing, nil, nil)
+}
+
+// SetLogLevel asks the server for log messages from level on. A modern server
+// is told with every request that follows.
+//
+// Logging is deprecated in 2026-07-28.
+func (cs *ClientSession) SetLogLevel(ctx context.Context, level LoggingLevel) error {
+	if level.severity() < 0 {
+		return fmt.Errorf("mcp: %q is not a log level", level)
+	}
+	if cs.link.revision().modern {
+		cs.link.mu.Lock()
+		defer cs.link.mu.Unlock()
+		cs.link.level = level
+		return nil
+	}
+	return cs.Call(ctx, methodSetLevel, &SetLevelParams{Level: level}, nil)
+}
+
+// RootsChanged tells the server that the roots are others now. A modern
+// server is not told: it asks when it needs them.
+func (cs *ClientSession) RootsChanged(ctx context.Context) error {
+	if cs.link.revision().modern {
+		return nil
+	}
+	return cs.Notify(ctx, notifyRootsChanged, nil)
+}
