@@ -210,12 +210,6 @@ func (ss *ServerSession) Close() error {
 // sides closed it.
 func (ss *ServerSession) Wait() error { return ss.core.wait() }
 
-// clientFacts is what a client said of itself.
-type clientFacts struct {
-	info Implementation
-	caps ClientCapabilities
-}
-
 // metaFacts is clientFacts with the bytes that said it.
 type metaFacts struct {
 	info, caps []byte
@@ -1101,14 +1095,8 @@ type InputRequired struct {
 	State json.RawMessage
 }
 
+// Error says that input is required.
 func (e *InputRequired) Error() string { return "mcp: input required" }
-
-// rounds is what a request knows of the questions asked on its behalf.
-type rounds struct {
-	answers InputResponses
-	state   json.RawMessage
-	count   int
-}
 
 // converse runs a handler until it needs no more input. A modern client gets
 // the questions as the result and asks again with the answers; a legacy

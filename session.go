@@ -100,6 +100,19 @@ type Request struct {
 	reported bool
 }
 
+// clientFacts is what a client said of itself.
+type clientFacts struct {
+	info Implementation
+	caps ClientCapabilities
+}
+
+// rounds is what a request knows of the questions asked on its behalf.
+type rounds struct {
+	answers InputResponses
+	state   json.RawMessage
+	count   int
+}
+
 // Version returns the revision that the request is served at, for example
 // "2026-07-28".
 func (r *Request) Version() string { return r.rev.version }
