@@ -1,9 +1,13 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -154,4 +158,46 @@ func TestConversationAtEveryRevision(t *testing.T) {
 			t.Errorf("panic: %v", err)
 		}
 	})
+}
+
+// A typed call, validated, over a byte stream: what the server allocates.
+func TestTypedCallCeiling(t *testing.T) {
+	const modern = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}},`
+	for _, c := range []struct {
+		name, meta    string
+		allocs, bytes float64
+	}{{"legacy", "", 40, 3 << 10}, {"modern", modern, 50, 4 << 10}} {
+		t.Run(c.name, func(t *testing.T) {
+			serverIn, clientOut := io.Pipe()
+			clientIn, serverOut := io.Pipe()
+			ss, err := testServer(nil).Connect(context.Background(), &Stream{Reader: serverIn, Writer: serverOut})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ss.Close()
+			answers := bufio.NewReaderSize(clientIn, 1<<16)
+			exchange := func(line []byte) []byte {
+				clientOut.Write(line)
+				answer, err := answers.ReadSlice('\n')
+				if err != nil {
+					t.Fatal(err)
+				}
+				return answer
+			}
+			exchange([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}` + "\n"))
+			call := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + c.meta + `"name":"add","arguments":{"a":9007199254740993,"b":1}}}` + "\n")
+			if got := exchange(call); !bytes.Contains(got, []byte(`"structuredContent":{"sum":9007199254740994}`)) {
+				t.Fatalf("answer %s", got)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			allocs := testing.AllocsPerRun(200, func() { exchange(call) })
+			runtime.ReadMemStats(&after)
+			size := float64(after.TotalAlloc-before.TotalAlloc) / 201
+			t.Logf("%.0f allocations, %.0f bytes", allocs, size)
+			if allocs > c.allocs || size > c.bytes {
+				t.Errorf("%.0f allocations and %.0f bytes a call; at most %.0f and %.0f", allocs, size, c.allocs, c.bytes)
+			}
+		})
+	}
 }
