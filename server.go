@@ -8,6 +8,7 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -812,9 +813,94 @@ func toolResult(out any) (*CallToolResult, error) {
 	}
 	structured, err := encodeAt(nil, out, rev20260728)
 	if err != nil {
-		return nil, Errorf(CodeInternalError, "the result cannot be encoded")
+		return nil, fmt.Errorf("encode the result: %w", err)
+	}
+	if bytes.Contains(structured, []byte("null")) {
+		structured = appendWithoutNil(nil, &scanner{data: structured}, reflect.TypeOf(out))
 	}
 	return &CallToolResult{Content: []Content{Text(string(structured))}, StructuredContent: structured}, nil
+}
+
+// appendWithoutNil copies JSON that was encoded from a value of type t, and
+// writes for Go's nil what the schema of t promises: an empty array, object
+// or string for a nil slice or map, and no member for a nil pointer.
+func appendWithoutNil(dst []byte, s *scanner, t reflect.Type) []byte {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	null := s.peek() == 'n'
+	switch kind := t.Kind(); {
+	case encodesItself(t):
+	case kind == reflect.Slice && null:
+		s.skip()
+		if t.Elem().Kind() == reflect.Uint8 {
+			return append(dst, `""`...)
+		}
+		return append(dst, "[]"...)
+	case kind == reflect.Map && null:
+		s.skip()
+		return append(dst, "{}"...)
+	case (kind == reflect.Slice || kind == reflect.Array) && s.peek() == '[':
+		dst = append(dst, '[')
+		s.open('[')
+		for n := 0; s.more(']', n); n++ {
+			if n > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendWithoutNil(dst, s, t.Elem())
+		}
+		return append(dst, ']')
+	case (kind == reflect.Map || kind == reflect.Struct) && s.peek() == '{':
+		return appendMembersWithoutNil(dst, s, t)
+	}
+	return append(dst, s.skip()...)
+}
+
+func appendMembersWithoutNil(dst []byte, s *scanner, t reflect.Type) []byte {
+	types := make(map[string]reflect.Type)
+	if t.Kind() == reflect.Struct {
+		for _, f := range jsonFields(t) {
+			types[f.name] = f.typ
+		}
+	}
+	dst = append(dst, '{')
+	s.open('{')
+	first := true
+	for n := 0; s.more('}', n); n++ {
+		key := string(s.key())
+		member := types[key]
+		if t.Kind() == reflect.Map {
+			member = t.Elem()
+		}
+		switch {
+		case member == nil: // of an embedded type with its own say
+			dst = append(appendKey(dst, key, first), s.skip()...)
+		case member.Kind() == reflect.Pointer && t.Kind() == reflect.Struct && s.peek() == 'n':
+			s.skip()
+			continue
+		default:
+			dst = appendWithoutNil(appendKey(dst, key, first), s, member)
+		}
+		first = false
+	}
+	return append(dst, '}')
+}
+
+func appendKey(dst []byte, key string, first bool) []byte {
+	if !first {
+		dst = append(dst, ',')
+	}
+	return append(appendString(dst, key), ':')
+}
+
+// encodesItself reports whether a type has its own say in its JSON.
+func encodesItself(t reflect.Type) bool {
+	for _, i := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
+		if t.Implements(i) || reflect.PointerTo(t).Implements(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // A ResourceHandler reads a resource. req.Name is the URI; req.Vars holds
