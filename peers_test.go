@@ -1,0 +1,759 @@
+//go:build unix
+
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Real peers: SDKs and servers that others wrote, over stdio, in every era
+// that they have. They are installed outside the tree at the versions that
+// testdata/peers pins, and only when they are not there yet.
+
+// npmBefore holds what the pinned npm packages depend on to the versions that
+// were out on that day.
+const npmBefore = "2026-11-25"
+
+// A leg is one peer, held to one revision ("auto": it finds out by itself).
+type leg struct{ peer, version string }
+
+// clientLegs are the clients that talk to our demo server. The TypeScript SDK
+// v1 asks for 2025-11-25 and cannot be told otherwise.
+var clientLegs = []leg{
+	{"ts1", Version20251125},
+	{"ts2", "auto"}, {"ts2", Version20260728}, {"ts2", Version20251125}, {"ts2", Version20250618}, {"ts2", Version20250326}, {"ts2", Version20241105},
+	{"gosdk", Version20260728}, {"gosdk", Version20251125}, {"gosdk", Version20250618}, {"gosdk", Version20250326}, {"gosdk", Version20241105},
+	{"mcpgo", Version20260728}, {"mcpgo", Version20251125}, {"mcpgo", Version20250618}, {"mcpgo", Version20250326}, {"mcpgo", Version20241105},
+}
+
+func (l leg) revision() *revision {
+	if l.version == "auto" {
+		return rev20260728
+	}
+	return revisionOf(l.version)
+}
+
+// steps are what every peer client does with the demo server, in this order,
+// and what it has to see; see includes for how the two are compared.
+func (l leg) steps() []struct{ name, want string } {
+	rev := l.revision()
+	structured := `{"sum":42}`
+	elicit := `{"message":"Who?","fields":["agree","name"],"text":"Ada"}`
+	if !rev.atLeast(rev20250618) { // neither is in those revisions
+		structured, elicit = `null`, `{"fields":null,"text":"elicit"}`
+	}
+	return []struct{ name, want string }{
+		{"connect", `{"version":"` + rev.version + `","server":"demo"}`},
+		{"list", `{"tools":["echo","add","countdown","wait","ask","sample","roots","fail","panic","log"],
+			"resources":["demo://readme","demo://logo"],"templates":["demo://users/{id}/profile"],"prompts":["greet","review"]}`},
+		{"call", `{"echo":"Grüße <b>&</b> 世界 \u2028","sum":"{\"sum\":42}","structured":` + structured + `,"failed":true,"panic":-32603}`},
+		{"read", `{"readme":"demo","logo":"89504e470d0a1a0a","user":"42","missing":-32602}`},
+		{"prompt", `{"greet":"Ada","embedded":"demo://"}`},
+		{"progress", `{"seen":[1],"text":""}`},
+		{"cancel", `{"outcome":"cancelled","after":"still here"}`},
+		{"elicit", elicit},
+		{"sample", `{"text":"model heard: say hi"}`},
+		{"roots", `{"text":"file:///peer/one\nfile:///peer/two"}`},
+		{"close", `null`},
+	}
+}
+
+// TestPeersAsServers lets our client talk to servers that nobody here wrote.
+func TestPeersAsServers(t *testing.T) {
+	shows(t, "stdio.stdin.clean", "stdio.compat.probe", "stdio.compat.discover-result", "stdio.compat.fallback-error", "stdio.cancel.notify",
+		"patterns.no-client-responses", "patterns.client-notifications", "mrtr.client.fulfil", "mrtr.client.new-id")
+	p := installPeers(t)
+	for _, l := range serverLegs {
+		t.Run(l.peer+"/"+l.version, func(t *testing.T) {
+			t.Parallel()
+			p.converse(t, l.version, l.settles, l.command, l.talk)
+		})
+	}
+}
+
+// peers is where the installed peers and our demo server are.
+type peers struct {
+	npm  string // holds node_modules and the client programs
+	goes string // the program testdata/peers/go
+	demo string // our cmd/mcp
+}
+
+func installPeers(t *testing.T) *peers {
+	if testing.Short() {
+		t.Skip("-short: the peers are large")
+	}
+	leakCheck(t)
+	dir := t.TempDir()
+	p := &peers{goes: filepath.Join(dir, "peers")}
+	goBuild(t, "testdata/peers/go", p.goes)
+	p.npm = installNPM(t, dir)
+	return p
+}
+
+// offline matches what npm and go say when the registry cannot be reached.
+var offline = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|dial tcp|no such host|i/o timeout|TLS handshake timeout|module lookup disabled`)
+
+// install runs a command that may fetch packages. Only when that fails for
+// want of the registry is the test skipped.
+func install(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return
+	}
+	if offline.Match(out) {
+		t.Skipf("NO REAL PEER WAS TRIED: the registry is unreachable and the peers are not in the cache: %s %q: %v\n%s", name, args, err, out)
+	}
+	t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+}
+
+func goBuild(t *testing.T, dir, out string) {
+	t.Helper()
+	// Opened so that go test does not answer from its cache when it changes.
+	if _, err := os.ReadDir(dir); err != nil {
+		t.Fatal(err)
+	}
+	install(t, dir, filepath.Join(runtime.GOROOT(), "bin", "go"), "build", "-buildvcs=false", "-o", out, ".")
+}
+
+// installNPM makes a folder in dir with the client programs and the cached
+// node_modules.
+func installNPM(t *testing.T, dir string) string {
+	if _, err := exec.LookPath("npm"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("CI has to have Node.js: ", err)
+		}
+		t.Skip("NO REAL PEER WAS TRIED: Node.js is not installed: ", err)
+	}
+	manifest, err := os.ReadFile("testdata/peers/npm/package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache = filepath.Join(cache, "mcpkit-peers")
+	ready := filepath.Join(cache, fmt.Sprintf("%.8x", sha256.Sum256(append(manifest, npmBefore...))))
+	if _, err := os.Stat(ready); err != nil {
+		if err := os.MkdirAll(cache, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := os.MkdirTemp(cache, "install-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(fresh)
+		if err := os.WriteFile(filepath.Join(fresh, "package.json"), manifest, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		install(t, fresh, "npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--before", npmBefore,
+			"--fetch-retries", "1", "--fetch-retry-mintimeout", "1000", "--fetch-retry-maxtimeout", "2000")
+		// Another run of this test may have been faster.
+		if err := os.Rename(fresh, ready); err != nil && !errors.Is(err, os.ErrExist) {
+			t.Fatal(err)
+		}
+	}
+	npm := filepath.Join(dir, "npm")
+	if err := os.CopyFS(npm, os.DirFS("testdata/peers/npm")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(ready, "node_modules"), filepath.Join(npm, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	return npm
+}
+
+// runClient lets a peer's client talk to our demo server and compares what it
+// saw, and what went over the wire, with what it should be.
+func (p *peers) runClient(t *testing.T, l leg) {
+	program := []string{p.goes, l.peer}
+	if strings.HasPrefix(l.peer, "ts") {
+		program = []string{"node", filepath.Join(p.npm, l.peer+".mjs")}
+	}
+	tap := newTap(t)
+	args := append(append(program, l.version), tap.command(p.demo, "demo")...)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.Output()
+	lines := bytes.Split(bytes.TrimSpace(stdout), []byte("\n"))
+	for i, want := range l.steps() {
+		if i >= len(lines) {
+			t.Errorf("%s: no such step: the program ended", want.name)
+			continue
+		}
+		var got struct {
+			Step   string
+			OK     bool
+			Detail any
+		}
+		if err := json.Unmarshal(lines[i], &got); err != nil {
+			t.Errorf("%s: %v: %s", want.name, err, lines[i])
+			continue
+		}
+		var detail any
+		if err := json.Unmarshal([]byte(want.want), &detail); err != nil {
+			t.Fatal(err)
+		}
+		if got.Step != want.name || !got.OK || !includes(got.Detail, detail) {
+			t.Errorf("got  %s\nwant %s %s", lines[i], want.name, want.want)
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	tap.checkServer(l.revision())
+	if t.Failed() {
+		t.Logf("stderr: %s", stderr.Bytes())
+		tap.log()
+	}
+}
+
+// includes reports whether got has all that want has: of an object the
+// members, of an array the elements in any order, of a string a part, and of
+// anything else the same value. An absent member is null.
+func includes(got, want any) bool {
+	switch want := want.(type) {
+	case map[string]any:
+		object, ok := got.(map[string]any)
+		for name, value := range want {
+			ok = ok && includes(object[name], value)
+		}
+		return ok
+	case []any:
+		array, ok := got.([]any)
+		for _, value := range want {
+			found := false
+			for _, element := range array {
+				found = found || includes(element, value)
+			}
+			ok = ok && found
+		}
+		return ok
+	case string:
+		text, ok := got.(string)
+		return ok && strings.Contains(text, want)
+	default:
+		return got == want
+	}
+}
+
+// A tap keeps what went in and out of a server process.
+type tap struct {
+	t   *testing.T
+	dir string
+}
+
+func newTap(t *testing.T) *tap { return &tap{t: t, dir: t.TempDir()} }
+
+// command is the server's command line with the tap around it. A client may
+// start the server more than once, each gets its own files.
+func (p *tap) command(server ...string) []string {
+	return append([]string{"sh", "-c", `d=$0; tee "$d/$$.in" | "$@" | tee "$d/$$.out"`, p.dir}, server...)
+}
+
+// A wireMessage is read with encoding/json, not with the scanner under test.
+type wireMessage struct {
+	JSONRPC string
+	ID      json.RawMessage
+	Method  string
+	Params  struct {
+		RequestID, ProgressToken json.RawMessage
+		Progress                 float64
+		Meta                     struct {
+			ProgressToken json.RawMessage
+			Version       string `json:"io.modelcontextprotocol/protocolVersion"`
+		} `json:"_meta"`
+	}
+	Result map[string]json.RawMessage
+	Error  json.RawMessage
+}
+
+func (p *tap) read(file string) []wireMessage {
+	f, err := os.Open(file)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer f.Close()
+	var messages []wireMessage
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var m wireMessage
+		if err := json.Unmarshal(lines.Bytes(), &m); err != nil || m.JSONRPC != "2.0" {
+			p.t.Errorf("%s: not a message: %v: %s", filepath.Base(file), err, lines.Bytes())
+		}
+		messages = append(messages, m)
+	}
+	if err := lines.Err(); err != nil {
+		p.t.Error(err)
+	}
+	return messages
+}
+
+// checkServer checks what the server wrote against what it was sent.
+func (p *tap) checkServer(rev *revision) {
+	files, err := filepath.Glob(filepath.Join(p.dir, "*.in"))
+	if err != nil || len(files) == 0 {
+		p.t.Fatalf("no server was started: %v", err)
+	}
+	rounds := 0
+	for _, file := range files {
+		requests, cancelled := map[string]wireMessage{}, map[string]bool{}
+		for _, m := range p.read(file) {
+			switch {
+			case m.Method == notifyCancelled:
+				cancelled[string(m.Params.RequestID)] = true
+			case m.Method != "" && m.ID != nil:
+				requests[string(m.ID)] = m
+			}
+		}
+		progress := map[string]float64{}
+		for _, m := range p.read(strings.TrimSuffix(file, "in") + "out") {
+			rounds += p.checkAnswer(rev, m, requests, cancelled, progress)
+		}
+		for id, m := range requests {
+			if !cancelled[id] {
+				p.t.Errorf("%s %s was not answered", m.Method, id)
+			}
+		}
+	}
+	if modern := rev.modern; modern != (rounds == 3) { // ask, sample, roots
+		p.t.Errorf("%d input_required results at %s", rounds, rev.version)
+	}
+}
+
+// checkAnswer checks one message of the server, and counts input_required.
+func (p *tap) checkAnswer(rev *revision, m wireMessage, requests map[string]wireMessage, cancelled map[string]bool, progress map[string]float64) (rounds int) {
+	id := string(m.ID)
+	switch {
+	case m.Method == notifyProgress:
+		token := string(m.Params.ProgressToken)
+		if m.Params.Progress <= progress[token] && progress[token] != 0 {
+			p.t.Errorf("progress %v after %v", m.Params.Progress, progress[token])
+		}
+		progress[token] = m.Params.Progress
+		for _, r := range requests {
+			if string(r.Params.Meta.ProgressToken) == token {
+				return 0
+			}
+		}
+		p.t.Errorf("progress for token %s of no open request", token)
+	case m.Method != "" && m.ID != nil:
+		if rev.modern {
+			p.t.Errorf("the server sent a request, %s, at %s", m.Method, rev.version)
+		}
+	case m.Method == "":
+		if cancelled[id] {
+			p.t.Errorf("answer to the cancelled request %s", id)
+		}
+		r, asked := requests[id]
+		if !asked {
+			p.t.Errorf("answer to no open request: id %s", id)
+		}
+		delete(requests, id)
+		kind, has := m.Result["resultType"]
+		if modern := rev.modern && r.Method != methodInitialize; m.Error == nil && has != modern {
+			p.t.Errorf("%s at %s: resultType %s", r.Method, rev.version, kind)
+		}
+		if string(kind) == `"input_required"` {
+			return 1
+		}
+	}
+	return 0
+}
+
+func (p *tap) log() {
+	files, _ := filepath.Glob(filepath.Join(p.dir, "*"))
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		p.t.Logf("%s\n%s", filepath.Base(file), text)
+	}
+}
+
+// serverLegs are the servers that our client talks to. The npm servers know
+// nothing of 2026-07-28, so "auto" finds that out from their answer to the
+// probe; the last two speak it: the demo server once more, on other SDKs.
+var serverLegs = []struct {
+	leg
+	settles *revision
+	command func(p *peers, dir string) *exec.Cmd
+	talk    func(*conversation)
+}{
+	{leg{"everything", "auto"}, rev20251125, everythingServer, (*conversation).everything},
+	{leg{"everything", Version20251125}, rev20251125, everythingServer, (*conversation).everything},
+	{leg{"everything", Version20250618}, rev20250618, everythingServer, (*conversation).everything},
+	{leg{"everything", Version20250326}, rev20250326, everythingServer, (*conversation).everything},
+	{leg{"everything", Version20241105}, rev20241105, everythingServer, (*conversation).everything},
+	{leg{"filesystem", "auto"}, rev20251125, filesystemServer, (*conversation).filesystem},
+	{leg{"memory", "auto"}, rev20251125, memoryServer, (*conversation).memory},
+	{leg{"mcpgo", "auto"}, rev20260728, mcpgoServer, (*conversation).foreign},
+	{leg{"mcpgo", Version20251125}, rev20251125, mcpgoServer, (*conversation).foreign},
+	{leg{"ts2", "auto"}, rev20260728, ts2Server, (*conversation).foreign},
+	{leg{"ts2", Version20260728}, rev20260728, ts2Server, (*conversation).foreign},
+	{leg{"ts2", Version20251125}, rev20251125, ts2Server, (*conversation).foreign},
+}
+
+func (p *peers) script(server string) string {
+	return filepath.Join(p.npm, "node_modules", "@modelcontextprotocol", "server-"+server, "dist", "index.js")
+}
+
+func everythingServer(p *peers, _ string) *exec.Cmd {
+	return exec.Command("node", p.script("everything"))
+}
+
+func filesystemServer(p *peers, dir string) *exec.Cmd {
+	return exec.Command("node", p.script("filesystem"), dir)
+}
+
+func mcpgoServer(p *peers, _ string) *exec.Cmd { return exec.Command(p.goes, "serve") }
+
+func ts2Server(p *peers, _ string) *exec.Cmd {
+	return exec.Command("node", filepath.Join(p.npm, "ts2-server.mjs"))
+}
+
+func memoryServer(p *peers, dir string) *exec.Cmd {
+	cmd := exec.Command("node", p.script("memory"))
+	cmd.Env = []string{"MEMORY_FILE_PATH=" + filepath.Join(dir, "memory.jsonl")}
+	return cmd
+}
+
+// A conversation is our client's with one foreign server.
+type conversation struct {
+	t   *testing.T
+	cs  *ClientSession
+	rev *revision // agreed on
+	dir string    // a folder for the server; its only root
+
+	cancelled int // calls given up
+}
+
+// converse starts a server, talks to it and checks what our client wrote.
+func (p *peers) converse(t *testing.T, version string, settles *revision, command func(*peers, string) *exec.Cmd, talk func(*conversation)) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	dir, tap := t.TempDir(), newTap(t)
+	server := command(p, dir)
+	args := tap.command(server.Args...)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = server.Env
+	options := &ClientOptions{
+		Elicit: func(_ context.Context, q *ElicitParams) (*ElicitResult, error) {
+			return &ElicitResult{Action: "accept", Content: json.RawMessage(`{"name":"Ada","agree":true}`)}, nil
+		},
+		Sample: func(_ context.Context, q *CreateMessageParams) (*CreateMessageResult, error) {
+			answer := Content{Type: "text", Text: "model heard: " + q.Messages[0].Content[0].Text}
+			return &CreateMessageResult{Role: "assistant", Content: []Content{answer}, Model: "our-model", StopReason: "endTurn"}, nil
+		},
+		Roots: func(context.Context) ([]Root, error) {
+			return []Root{{URI: "file://" + dir, Name: "one"}}, nil
+		},
+	}
+	if version != "auto" {
+		options.Versions = []string{version}
+	}
+	cs, err := NewClient(Implementation{Name: "ours", Version: "1.0.0"}, options).Connect(ctx, &Command{Cmd: cmd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cs.Server().ProtocolVersion != settles.version {
+		t.Errorf("agreed on %s, want %s", cs.Server().ProtocolVersion, settles.version)
+	}
+	c := &conversation{t: t, cs: cs, rev: settles, dir: dir}
+	talk(c)
+	if err := cs.Close(); err != nil {
+		t.Error("close:", err)
+	}
+	tap.checkClient(settles, version == "auto" || settles.modern, c.cancelled)
+	if t.Failed() {
+		tap.log()
+	}
+}
+
+func (c *conversation) everything() {
+	ask := []string{"trigger-sampling-request", "get-roots-list"}
+	if c.rev.atLeast(rev20250618) {
+		ask = append(ask, "trigger-elicitation-request")
+	}
+	c.lists("tools", append(ask, "echo", "get-sum", "trigger-long-running-operation")...)
+	c.lists("resources", "demo://resource/static/document/features.md")
+	c.lists("templates", "demo://resource/dynamic/text/{resourceId}")
+	c.lists("prompts", "simple-prompt", "args-prompt", "resource-prompt")
+	c.says("echo", `{"message":"Grüße <b>&</b> 世界"}`, "Echo: Grüße <b>&</b> 世界")
+	c.says("get-sum", `{"a":2,"b":40}`, "42")
+	c.fails("get-sum", `{"a":"two","b":40}`)
+	c.says("get-tiny-image", `{}`, "89504e47")
+	c.says("get-resource-links", `{"count":2}`, "demo://resource/dynamic/")
+	c.says("get-resource-reference", `{"resourceType":"Text","resourceId":1}`, "demo://resource/dynamic/text/1")
+	if c.rev.atLeast(rev20250618) {
+		type weather struct {
+			Temperature float64 `json:"temperature"`
+			Conditions  string  `json:"conditions"`
+			Humidity    float64 `json:"humidity"`
+		}
+		got, err := CallTool[weather](c.ctx(), c.cs, "get-structured-content", map[string]string{"location": "Chicago"})
+		if err != nil || got.Temperature != 36 || got.Humidity != 82 {
+			c.t.Errorf("structured: %+v, %v", got, err)
+		}
+	}
+	c.reads("demo://resource/static/document/features.md", "tool")
+	c.reads("demo://resource/dynamic/text/7", "7")
+	c.reads("demo://resource/dynamic/blob/7", "7")
+	c.prompts("args-prompt", map[string]string{"city": "Paris", "state": "TX"}, "Paris")
+	c.prompts("resource-prompt", map[string]string{"resourceType": "Text", "resourceId": "1"}, "demo://resource/dynamic/text/1")
+	c.counts("trigger-long-running-operation", `{"duration":0.2,"steps":4}`, 1, 2, 3, 4)
+	c.cancels("trigger-long-running-operation", `{"duration":30,"steps":1}`)
+	c.says("echo", `{"message":"still here"}`, "still here")
+	if c.rev.atLeast(rev20250618) {
+		c.says("trigger-elicitation-request", `{}`, "Name: Ada")
+	}
+	c.says("trigger-sampling-request", `{"prompt":"say hi","maxTokens":10}`, "model heard: ", "say hi")
+	c.says("get-roots-list", `{}`, "file://"+c.dir)
+}
+
+func (c *conversation) filesystem() {
+	file := filepath.Join(c.dir, "note.txt")
+	args := func(content string) string {
+		b, _ := json.Marshal(map[string]string{"path": file, "content": content})
+		return string(b)
+	}
+	c.lists("tools", "write_file", "read_text_file", "list_directory")
+	c.says("write_file", args("Grüße <b>&</b>\n"), "wrote")
+	c.says("read_text_file", args(""), "Grüße <b>&</b>")
+	c.says("list_allowed_directories", `{}`, c.dir)
+	c.fails("read_text_file", `{"path":"/etc/hostname"}`)
+	if b, err := os.ReadFile(file); string(b) != "Grüße <b>&</b>\n" {
+		c.t.Errorf("the file holds %q, %v", b, err)
+	}
+}
+
+func (c *conversation) memory() {
+	c.lists("tools", "create_entities", "read_graph")
+	c.lists("resources", "memory://knowledge-graph")
+	c.says("create_entities", `{"entities":[{"name":"Ada","entityType":"person","observations":["counts"]}]}`, "Ada")
+	c.says("search_nodes", `{"query":"counts"}`, "person")
+	c.reads("memory://knowledge-graph", "Ada")
+}
+
+func (c *conversation) foreign() {
+	c.lists("tools", "echo", "add", "countdown", "wait", "ask", "sample", "roots", "fail")
+	c.lists("resources", "demo://readme", "demo://logo")
+	c.lists("templates", "demo://users/{id}/profile")
+	c.lists("prompts", "greet", "review")
+	c.says("echo", `{"text":"Grüße <b>&</b> 世界"}`, "Grüße <b>&</b> 世界")
+	c.says("add", `{"a":2,"b":40}`, `{"sum":42}`)
+	c.fails("fail", `{}`)
+	_, err := c.cs.ReadResource(c.ctx(), "demo://no/such")
+	if e := (*Error)(nil); !errors.As(err, &e) || e.Code != CodeInvalidParams && e.Code != CodeResourceNotFound {
+		c.t.Errorf("an unknown resource: %v", err)
+	}
+	c.reads("demo://readme", "Read me.")
+	c.reads("demo://logo", "89504e47")
+	c.reads("demo://users/42/profile", "42")
+	c.prompts("greet", map[string]string{"name": "Ada"}, "Ada")
+	c.prompts("review", nil, "demo://readme")
+	c.counts("countdown", `{"from":3,"delayMs":30}`, 1, 2)
+	c.cancels("wait", `{}`)
+	c.says("echo", `{"text":"still here"}`, "still here")
+	c.says("ask", `{"question":"Who?"}`, "accept", "Ada")
+	c.says("sample", `{"prompt":"say hi"}`, "model heard: say hi")
+	c.says("roots", `{}`, "file://"+c.dir)
+}
+
+func (c *conversation) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	c.t.Cleanup(cancel)
+	return ctx
+}
+
+// lists wants names to be among what the server lists.
+func (c *conversation) lists(kind string, names ...string) {
+	c.t.Helper()
+	got := map[string]bool{}
+	keep := func(name string, err error) bool {
+		if err != nil {
+			c.t.Errorf("list %s: %v", kind, err)
+			return false
+		}
+		got[name] = true
+		return true
+	}
+	switch kind {
+	case "tools":
+		c.cs.Tools(c.ctx())(func(v *Tool, err error) bool { return keep(v.Name, err) })
+	case "resources":
+		c.cs.Resources(c.ctx())(func(v *Resource, err error) bool { return keep(v.URI, err) })
+	case "templates":
+		c.cs.ResourceTemplates(c.ctx())(func(v *ResourceTemplate, err error) bool { return keep(v.URITemplate, err) })
+	case "prompts":
+		c.cs.Prompts(c.ctx())(func(v *Prompt, err error) bool { return keep(v.Name, err) })
+	}
+	for _, name := range names {
+		if !got[name] {
+			c.t.Errorf("%s: no %s among %v", kind, name, got)
+		}
+	}
+}
+
+// plain is what blocks of content say, binary data in hexadecimal.
+func plain(blocks []Content) string {
+	var b strings.Builder
+	for _, block := range blocks {
+		fmt.Fprintf(&b, "%s%s%x\n", block.Text, block.URI, block.Data)
+		if block.Resource != nil {
+			fmt.Fprintf(&b, "%s\n", block.Resource.URI)
+		}
+	}
+	return b.String()
+}
+
+// says wants the answer of a tool to say all of want.
+func (c *conversation) says(tool, args string, want ...string) {
+	c.t.Helper()
+	r, err := c.cs.CallTool(c.ctx(), tool, json.RawMessage(args))
+	if err != nil || r.IsError {
+		c.t.Errorf("%s: %+v, %v", tool, r, err)
+		return
+	}
+	c.includes(tool, plain(r.Content), want...)
+}
+
+func (c *conversation) includes(what, text string, want ...string) {
+	c.t.Helper()
+	for _, part := range want {
+		if !strings.Contains(text, part) {
+			c.t.Errorf("%s: %q is not in %q", what, part, text)
+		}
+	}
+}
+
+func (c *conversation) fails(tool, args string) {
+	c.t.Helper()
+	if r, err := c.cs.CallTool(c.ctx(), tool, json.RawMessage(args)); err != nil || !r.IsError {
+		c.t.Errorf("%s %s: %+v, %v", tool, args, r, err)
+	}
+}
+
+func (c *conversation) reads(uri, want string) {
+	c.t.Helper()
+	r, err := c.cs.ReadResource(c.ctx(), uri)
+	if err != nil {
+		c.t.Errorf("%s: %v", uri, err)
+		return
+	}
+	text := r.Contents[0].Text
+	if blob := r.Contents[0].Blob; blob != nil {
+		text = fmt.Sprintf("%x %s", blob, blob)
+	}
+	c.includes(uri, text, want)
+}
+
+func (c *conversation) prompts(name string, args map[string]string, want string) {
+	c.t.Helper()
+	r, err := c.cs.GetPrompt(c.ctx(), name, args)
+	if err != nil {
+		c.t.Errorf("%s: %v", name, err)
+		return
+	}
+	var text string
+	for _, m := range r.Messages {
+		text += plain([]Content{m.Content})
+	}
+	c.includes(name, text, want)
+}
+
+// counts wants a call to report progress, at least of these values.
+func (c *conversation) counts(tool, args string, want ...float64) {
+	c.t.Helper()
+	var got []float64
+	cs := c.cs.With(CallOptions{Progress: func(p ProgressParams) { got = append(got, p.Progress) }})
+	if _, err := cs.CallTool(c.ctx(), tool, json.RawMessage(args)); err != nil {
+		c.t.Errorf("%s: %v", tool, err)
+	}
+	if len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
+		c.t.Errorf("%s: progress %v, want %v", tool, got, want)
+	}
+}
+
+// cancels gives up a call that goes on for ever.
+func (c *conversation) cancels(tool, args string) {
+	c.t.Helper()
+	c.cancelled++
+	ctx, cancel := context.WithCancel(c.ctx())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	if r, err := c.cs.CallTool(ctx, tool, json.RawMessage(args)); !errors.Is(err, context.Canceled) {
+		c.t.Errorf("%s: %+v, %v", tool, r, err)
+	}
+}
+
+// checkClient checks what our client wrote: a probe first where 2026-07-28 was
+// not ruled out, and then only what the era allows.
+func (p *tap) checkClient(rev *revision, probes bool, cancelled int) {
+	files, err := filepath.Glob(filepath.Join(p.dir, "*.in"))
+	if err != nil || len(files) != 1 {
+		p.t.Fatalf("%d servers were started: %v", len(files), err)
+	}
+	questions := map[string]bool{} // requests of the server
+	for _, m := range p.read(strings.TrimSuffix(files[0], "in") + "out") {
+		if m.Method != "" && m.ID != nil {
+			questions[string(m.ID)] = true
+		}
+	}
+	requests := map[string]bool{}
+	for i, m := range p.read(files[0]) {
+		id := string(m.ID)
+		switch {
+		case m.Method == "":
+			if !questions[id] || rev.modern {
+				p.t.Errorf("our client sent an answer to no request: id %s", id)
+			}
+			delete(questions, id)
+		case m.ID != nil:
+			if requests[id] {
+				p.t.Errorf("id %s was used twice", id)
+			}
+			requests[id] = true
+			probe := m.Method == methodDiscover
+			if probe != (probes && i == 0) {
+				p.t.Errorf("message %d is %s", i, m.Method)
+			}
+			if modern := m.Params.Meta.Version == Version20260728; modern != (rev.modern || probe) {
+				p.t.Errorf("%s has version %q in its _meta at %s", m.Method, m.Params.Meta.Version, rev.version)
+			}
+		case m.Method == notifyCancelled:
+			if !requests[string(m.Params.RequestID)] {
+				p.t.Errorf("our client cancelled %s, which it had not sent", m.Params.RequestID)
+			}
+			cancelled--
+		case rev.modern:
+			p.t.Errorf("our client sent %s at %s", m.Method, rev.version)
+		}
+	}
+	if cancelled != 0 {
+		p.t.Errorf("%d cancellations were not sent", cancelled)
+	}
+	for id := range questions {
+		p.t.Errorf("our client did not answer request %s", id)
+	}
+}

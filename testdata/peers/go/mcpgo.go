@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// mcpGo is github.com/mark3labs/mcp-go.
+type mcpGo struct {
+	client   *client.Client
+	progress func(float64)
+}
+
+// Elicit, CreateMessage and ListRoots are the three handlers of that SDK.
+func (p *mcpGo) Elicit(_ context.Context, r mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	answer := mcp.ElicitationResponse{Action: mcp.ElicitationResponseActionAccept, Content: elicit(r.Params.Message, r.Params.RequestedSchema)}
+	return &mcp.ElicitationResult{ElicitationResponse: answer}, nil
+}
+
+func (p *mcpGo) CreateMessage(_ context.Context, r mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+	text := sample(mcp.GetTextFromContent(r.Messages[0].Content))
+	return &mcp.CreateMessageResult{
+		SamplingMessage: mcp.SamplingMessage{Role: mcp.RoleAssistant, Content: mcp.NewTextContent(text)},
+		Model:           "peer-model", StopReason: "endTurn",
+	}, nil
+}
+
+func (p *mcpGo) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	r := &mcp.ListRootsResult{}
+	for _, root := range roots {
+		r.Roots = append(r.Roots, mcp.Root{URI: root[0], Name: root[1]})
+	}
+	return r, nil
+}
+
+func (p *mcpGo) connect(ctx context.Context, version string, command []string) (string, string, error) {
+	if version == "auto" {
+		version = ""
+	}
+	// Not NewStdioMCPClient: its client takes no handlers.
+	child := transport.NewStdio(command[0], nil, command[1:]...)
+	p.client = client.NewClient(child, client.WithElicitationHandler(p), client.WithSamplingHandler(p), client.WithRootsHandler(p))
+	p.client.OnNotification(func(n mcp.JSONRPCNotification) {
+		if v, ok := n.Params.AdditionalFields["progress"].(float64); ok && n.Method == "notifications/progress" {
+			p.progress(v)
+		}
+	})
+	if err := p.client.Start(ctx); err != nil {
+		return "", "", err
+	}
+	request := mcp.InitializeRequest{}
+	request.Params.ProtocolVersion = version
+	request.Params.ClientInfo = mcp.Implementation{Name: "mcpgo", Version: "1.0.0"}
+	r, err := p.client.Initialize(ctx, request)
+	if err != nil {
+		return "", "", err
+	}
+	return r.ProtocolVersion, r.ServerInfo.Name, nil
+}
+
+func (p *mcpGo) list(ctx context.Context) (map[string][]string, error) {
+	out := map[string][]string{}
+	for v, err := range p.client.IterTools(ctx, mcp.ListToolsRequest{}) {
+		if err != nil {
+			return nil, err
+		}
+		out["tools"] = append(out["tools"], v.Name)
+	}
+	for v, err := range p.client.IterResources(ctx, mcp.ListResourcesRequest{}) {
+		if err != nil {
+			return nil, err
+		}
+		out["resources"] = append(out["resources"], v.URI)
+	}
+	for v, err := range p.client.IterResourceTemplates(ctx, mcp.ListResourceTemplatesRequest{}) {
+		if err != nil {
+			return nil, err
+		}
+		out["templates"] = append(out["templates"], v.URITemplate.Raw())
+	}
+	for v, err := range p.client.IterPrompts(ctx, mcp.ListPromptsRequest{}) {
+		if err != nil {
+			return nil, err
+		}
+		out["prompts"] = append(out["prompts"], v.Name)
+	}
+	return out, nil
+}
+
+func (p *mcpGo) call(ctx context.Context, tool string, args map[string]any, progress func(float64)) (*result, error) {
+	params := mcp.CallToolParams{Name: tool, Arguments: args}
+	if progress != nil {
+		p.progress = progress
+		params.Meta = &mcp.Meta{ProgressToken: "token-1"}
+	}
+	r, err := p.client.CallTool(ctx, mcp.CallToolRequest{Params: params})
+	if err != nil {
+		return nil, err
+	}
+	var text strings.Builder
+	for _, c := range r.Content {
+		text.WriteString(mcp.GetTextFromContent(c))
+	}
+	return &result{text: text.String(), structured: r.StructuredContent, failed: r.IsError}, nil
+}
+
+func (p *mcpGo) read(ctx context.Context, uri string) (string, string, error) {
+	r, err := p.client.ReadResource(ctx, mcp.ReadResourceRequest{Params: mcp.ReadResourceParams{URI: uri}})
+	if err != nil {
+		return "", "", err
+	}
+	if b, ok := r.Contents[0].(mcp.BlobResourceContents); ok {
+		blob, err := base64.StdEncoding.DecodeString(b.Blob)
+		return "", string(blob), err
+	}
+	return r.Contents[0].(mcp.TextResourceContents).Text, "", nil
+}
+
+func (p *mcpGo) prompt(ctx context.Context, name string, args map[string]string) (text, embedded string, err error) {
+	r, err := p.client.GetPrompt(ctx, mcp.GetPromptRequest{Params: mcp.GetPromptParams{Name: name, Arguments: args}})
+	if err != nil {
+		return "", "", err
+	}
+	for _, m := range r.Messages {
+		switch c := m.Content.(type) {
+		case mcp.TextContent:
+			text += c.Text
+		case mcp.EmbeddedResource:
+			embedded = c.Resource.(mcp.TextResourceContents).URI
+		}
+	}
+	return text, embedded, nil
+}
+
+// code: this SDK turns the standard codes into errors without a number.
+func (p *mcpGo) code(err error) int {
+	known := map[error]int{mcp.ErrInvalidParams: -32602, mcp.ErrInternalError: -32603, mcp.ErrMethodNotFound: -32601, mcp.ErrResourceNotFound: -32002}
+	for sentinel, code := range known {
+		if errors.Is(err, sentinel) {
+			return code
+		}
+	}
+	return 0
+}
+
+func (p *mcpGo) close() error { return p.client.Close() }

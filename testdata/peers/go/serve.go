@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// serve is the demo server once more, built on mcp-go: a server nobody here
+// wrote that speaks 2026-07-28, for our client, and a check of the scenario.
+func serve() error {
+	s := server.NewMCPServer("foreign", "1.0.0", server.WithElicitation(), server.WithRoots(), server.WithLogging(), server.WithResourceCapabilities(true, true), server.WithRecovery())
+	s.EnableSampling()
+	tool := func(name string, run func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error)) {
+		s.AddTool(mcp.NewTool(name), run)
+	}
+	tool("echo", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText(r.GetString("text", "")), nil
+	})
+	tool("add", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		sum := r.GetInt("a", 0) + r.GetInt("b", 0)
+		return mcp.NewToolResultStructured(object{"sum": sum}, fmt.Sprintf(`{"sum":%d}`, sum)), nil
+	})
+	tool("fail", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultError("failed on purpose"), nil
+	})
+	tool("panic", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return nil, errors.New("broken on purpose")
+	})
+	tool("countdown", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		for i := range r.GetInt("from", 3) {
+			time.Sleep(time.Duration(r.GetInt("delayMs", 1)) * time.Millisecond)
+			_ = s.SendNotificationToClient(ctx, "notifications/progress", object{"progressToken": r.Params.Meta.ProgressToken, "progress": i + 1})
+		}
+		return mcp.NewToolResultText("liftoff"), nil
+	})
+	tool("wait", func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	tool("ask", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if a := server.ElicitationResponse(r.Params.InputResponses, "who"); a != nil {
+			said, err := json.Marshal(a.Content)
+			return mcp.NewToolResultText(string(a.Action) + " " + string(said)), err
+		}
+		form := json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"agree":{"type":"boolean"}},"required":["name"]}`)
+		return new(server.InputRequestBuilder).Elicit("who", mcp.ElicitationParams{Message: r.GetString("question", "?"), RequestedSchema: form}).ToolResult(), nil
+	})
+	tool("sample", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if a := server.SamplingResponse(r.Params.InputResponses, "say"); a != nil {
+			return mcp.NewToolResultText(mcp.GetTextFromContent(a.Content)), nil
+		}
+		message := mcp.SamplingMessage{Role: mcp.RoleUser, Content: mcp.NewTextContent(r.GetString("prompt", ""))}
+		return new(server.InputRequestBuilder).Sample("say", mcp.CreateMessageParams{Messages: []mcp.SamplingMessage{message}, MaxTokens: 50}).ToolResult(), nil
+	})
+	tool("roots", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		a := server.RootsResponse(r.Params.InputResponses, "where")
+		if a == nil {
+			return new(server.InputRequestBuilder).Roots("where").ToolResult(), nil
+		}
+		var lines []string
+		for _, root := range a.Roots {
+			lines = append(lines, root.URI)
+		}
+		return mcp.NewToolResultText(strings.Join(lines, "\n")), nil
+	})
+	s.AddResource(mcp.NewResource("demo://readme", "readme"), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		return []mcp.ResourceContents{mcp.TextResourceContents{URI: "demo://readme", Text: "Read me."}}, nil
+	})
+	s.AddResource(mcp.NewResource("demo://logo", "logo"), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		blob := base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n"))
+		return []mcp.ResourceContents{mcp.BlobResourceContents{URI: "demo://logo", MIMEType: "image/png", Blob: blob}}, nil
+	})
+	s.AddResourceTemplate(mcp.NewResourceTemplate("demo://users/{id}/profile", "user"), func(_ context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, Text: fmt.Sprintf("user %v", r.Params.Arguments["id"])}}, nil
+	})
+	s.AddPrompt(mcp.NewPrompt("greet", mcp.WithArgument("name"), mcp.WithArgument("style")), func(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return mcp.NewGetPromptResult("", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent("Greet "+r.Params.Arguments["name"]))}), nil
+	})
+	s.AddPrompt(mcp.NewPrompt("review"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		embedded := mcp.NewEmbeddedResource(mcp.TextResourceContents{URI: "demo://readme", Text: "Read me."})
+		return mcp.NewGetPromptResult("", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, embedded)}), nil
+	})
+	return server.ServeStdio(s)
+}

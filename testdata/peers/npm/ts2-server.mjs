@@ -1,0 +1,60 @@
+// The tools, resources and prompts of the demo server once more, on the
+// TypeScript SDK v2: a server that nobody here wrote, for our client.
+import { McpServer, ResourceTemplate, fromJsonSchema, inputRequired, inputResponse } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+
+const object = (properties, required = []) => fromJsonSchema({ type: 'object', properties, required });
+const string = { type: 'string' };
+const number = { type: 'number' };
+const say = text => ({ content: [{ type: 'text', text }] });
+const pause = ms => new Promise(done => setTimeout(done, ms));
+
+// ask answers with what the client gave under key, and until then asks for it.
+const ask = (context, key, request, answer) => {
+  const view = inputResponse(context.mcpReq.inputResponses, key);
+  return view.kind === 'missing' ? inputRequired({ inputRequests: { [key]: request } }) : say(answer(view));
+};
+
+function build() {
+  const server = new McpServer({ name: 'foreign', version: '1.0.0' }, { capabilities: { tools: {}, resources: {}, prompts: {} } });
+  server.registerTool('echo', { inputSchema: object({ text: string }) }, ({ text }) => say(text));
+  server.registerTool('add', { inputSchema: object({ a: number, b: number }), outputSchema: object({ sum: number }) }, ({ a, b }) => ({
+    ...say(JSON.stringify({ sum: a + b })),
+    structuredContent: { sum: a + b }
+  }));
+  server.registerTool('fail', {}, () => ({ ...say('failed on purpose'), isError: true }));
+  server.registerTool('countdown', { inputSchema: object({ from: number, delayMs: number }) }, async ({ from, delayMs }, context) => {
+    const progressToken = context.mcpReq._meta?.progressToken;
+    for (let progress = 1; progress <= from; progress++) {
+      await pause(delayMs);
+      await context.mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, total: from } });
+    }
+    return say('liftoff');
+  });
+  server.registerTool('wait', {}, context => new Promise((_, stop) => context.mcpReq.signal.addEventListener('abort', () => stop(new Error('aborted')))));
+  server.registerTool('ask', { inputSchema: object({ question: string }) }, ({ question }, context) => {
+    const requestedSchema = { type: 'object', properties: { name: string, agree: { type: 'boolean' } }, required: ['name'] };
+    return ask(context, 'who', inputRequired.elicit({ message: question, requestedSchema }), view => `${view.action} ${JSON.stringify(view.content)}`);
+  });
+  server.registerTool('sample', { inputSchema: object({ prompt: string }) }, ({ prompt }, context) => {
+    const messages = [{ role: 'user', content: { type: 'text', text: prompt } }];
+    return ask(context, 'say', inputRequired.createMessage({ messages, maxTokens: 50 }), view => [view.result.content].flat()[0].text);
+  });
+  server.registerTool('roots', {}, context => ask(context, 'where', inputRequired.listRoots(), view => view.roots.map(r => r.uri).join('\n')));
+  server.registerResource('readme', 'demo://readme', {}, uri => ({ contents: [{ uri: uri.href, text: 'Read me.' }] }));
+  server.registerResource('logo', 'demo://logo', {}, uri => ({
+    contents: [{ uri: uri.href, mimeType: 'image/png', blob: Buffer.from('89504e470d0a1a0a', 'hex').toString('base64') }]
+  }));
+  server.registerResource('user', new ResourceTemplate('demo://users/{id}/profile', { list: undefined }), {}, (uri, { id }) => ({
+    contents: [{ uri: uri.href, text: `user ${id}` }]
+  }));
+  server.registerPrompt('greet', { argsSchema: object({ name: string }, ['name']) }, ({ name }) => ({
+    messages: [{ role: 'user', content: { type: 'text', text: `Greet ${name}` } }]
+  }));
+  server.registerPrompt('review', {}, () => ({
+    messages: [{ role: 'user', content: { type: 'resource', resource: { uri: 'demo://readme', text: 'Read me.' } } }]
+  }));
+  return server;
+}
+
+serveStdio(build);
