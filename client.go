@@ -609,6 +609,8 @@ func (l *link) mayAnswer() bool {
 	return rev != nil && !rev.modern
 }
 
+func (l *link) drain() {}
+
 func (l *link) ended() {}
 
 func (l *link) handle(ctx context.Context, req *Request) (any, error) {

@@ -23,6 +23,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 )
@@ -45,6 +46,7 @@ type Server struct {
 	prompts   registry[*promptEntry]
 	custom    map[string]Handler
 	handler   Handler // dispatch inside all middleware
+	watchers  map[*watcher]bool
 }
 
 // ServerOptions say how a server works. The zero value is good for most.
@@ -80,7 +82,7 @@ type ServerOptions struct {
 // NewServer returns a server that tells clients it is info. opts may be nil.
 // It panics if opts name an unknown version or hold a short key.
 func NewServer(info Implementation, opts *ServerOptions) *Server {
-	s := &Server{info: info, custom: make(map[string]Handler)}
+	s := &Server{info: info, custom: make(map[string]Handler), watchers: make(map[*watcher]bool)}
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -178,7 +180,7 @@ func (s *Server) Connect(ctx context.Context, t Transport) (*ServerSession, erro
 }
 
 func (s *Server) newSession(ctx context.Context) *ServerSession {
-	ss := &ServerSession{server: s}
+	ss := &ServerSession{server: s, draining: make(chan struct{})}
 	ss.core = newSession(ctx, ss, s.log)
 	return ss
 }
@@ -194,13 +196,27 @@ type ServerSession struct {
 	mu       sync.Mutex
 	rev      *revision // negotiated by initialize; nil before
 	client   *clientFacts
-	level    LoggingLevel // logging/setLevel
-	lastMeta *metaFacts   // the newest facts from _meta, to decode them once
+	level    LoggingLevel       // logging/setLevel
+	lastMeta *metaFacts         // the newest facts from _meta, to decode them once
+	declared ServerCapabilities // by initialize
+	watcher  *watcher           // of the legacy session
+
+	ready   atomic.Bool // the legacy client said that it is initialized
+	watchMu sync.Mutex
+	watched map[string]bool // resources/subscribe
+
+	drainOnce sync.Once
+	draining  chan struct{} // closed when listens have to end
+	listens   int           // subscriptions/listen requests that run, under mu
+	quiet     chan struct{} // closed when there are none, if someone waits
 }
 
-// Close ends the session: handlers lose their context, the connection is
-// closed. It does not wait for handlers.
+// Close ends the session: subscriptions end with their result, other
+// handlers lose their context, the connection is closed. It does not wait for
+// handlers.
 func (ss *ServerSession) Close() error {
+	ss.drain()
+	ss.awaitListens(flushTime)
 	if ss.core.out != nil {
 		ss.core.out.flushWithin(flushTime)
 	}
@@ -252,6 +268,9 @@ func (ss *ServerSession) admit(req *Request) *Error {
 			req.rev = rev20260728
 		}
 		req.client = ss.client
+		if req.Method == notifyInitialized && negotiated != nil {
+			ss.ready.Store(true)
+		}
 		return nil
 	}
 	if req.params.version != nil {
@@ -355,7 +374,47 @@ func (ss *ServerSession) inline(req *Request) bool { return req.Method == method
 
 func (ss *ServerSession) mayAnswer() bool { return true }
 
-func (ss *ServerSession) ended() {}
+func (ss *ServerSession) drain() { ss.drainOnce.Do(func() { close(ss.draining) }) }
+
+// listenEnded counts a subscriptions/listen request that is over.
+func (ss *ServerSession) listenEnded() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.listens--; ss.listens == 0 && ss.quiet != nil {
+		close(ss.quiet)
+		ss.quiet = nil
+	}
+}
+
+// awaitListens waits, within d, until no subscriptions/listen request runs.
+func (ss *ServerSession) awaitListens(d time.Duration) {
+	ss.mu.Lock()
+	if ss.listens == 0 {
+		ss.mu.Unlock()
+		return
+	}
+	if ss.quiet == nil {
+		ss.quiet = make(chan struct{})
+	}
+	quiet := ss.quiet
+	ss.mu.Unlock()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-quiet:
+	case <-t.C:
+	case <-ss.core.ctx.Done():
+	}
+}
+
+func (ss *ServerSession) ended() {
+	ss.drain()
+	ss.mu.Lock()
+	w := ss.watcher
+	ss.watcher = nil
+	ss.mu.Unlock()
+	ss.server.unwatch(w)
+}
 
 func (ss *ServerSession) handle(ctx context.Context, req *Request) (any, error) {
 	return ss.server.handler(ctx, req)
@@ -398,6 +457,9 @@ var serverMethods = map[string]func(s *Server, ctx context.Context, req *Request
 	methodPromptsList:   (*Server).listPrompts,
 	methodPromptsGet:    (*Server).getPrompt,
 	methodComplete:      (*Server).complete,
+	methodSubscribe:     (*Server).subscribe,
+	methodUnsubscribe:   (*Server).unsubscribe,
+	methodListen:        (*Server).listen,
 }
 
 // serves reports whether the server answers the method of req at all.
@@ -422,6 +484,8 @@ func (s *Server) serves(req *Request) bool {
 		return s.opts.Complete != nil
 	case methodSetLevel:
 		return caps.Logging != nil
+	case methodSubscribe, methodUnsubscribe:
+		return caps.Resources != nil && caps.Resources.Subscribe
 	}
 	return true
 }
@@ -433,13 +497,13 @@ func (s *Server) capabilities() ServerCapabilities {
 	}
 	caps := ServerCapabilities{Logging: &struct{}{}}
 	if len(s.tools.list) > 0 {
-		caps.Tools = &ListCapability{}
+		caps.Tools = &ListCapability{ListChanged: true}
 	}
 	if len(s.prompts.list) > 0 {
-		caps.Prompts = &ListCapability{}
+		caps.Prompts = &ListCapability{ListChanged: true}
 	}
 	if len(s.resources.list)+len(s.templates.list) > 0 {
-		caps.Resources = &ResourcesCapability{}
+		caps.Resources = &ResourcesCapability{ListChanged: true, Subscribe: true}
 	}
 	if s.opts.Complete != nil {
 		caps.Completions = &struct{}{}
@@ -504,9 +568,11 @@ func (s *Server) initialize(_ context.Context, req *Request) (any, error) {
 	ss.core.batches = rev.batches
 	ss.core.mu.Unlock()
 	s.mu.RLock()
-	defer s.mu.RUnlock()
+	ss.declared = s.capabilities()
+	s.mu.RUnlock()
+	s.watchSession(ss)
 	return &InitializeResult{
-		ProtocolVersion: rev.version, Capabilities: s.capabilities(),
+		ProtocolVersion: rev.version, Capabilities: ss.declared,
 		ServerInfo: s.info, Instructions: s.opts.Instructions,
 	}, nil
 }
@@ -571,8 +637,11 @@ func (r *registry[T]) put(name string, v T) {
 	r.list = append(r.list, registered[T]{name, r.next, v})
 }
 
-func (r *registry[T]) remove(names []string) {
+// remove removes entries and reports whether there were any.
+func (r *registry[T]) remove(names []string) bool {
+	before := len(r.list)
 	r.list = slices.DeleteFunc(r.list, func(e registered[T]) bool { return slices.Contains(names, e.name) })
+	return len(r.list) < before
 }
 
 // page returns the entries that follow a cursor and the cursor after them,
@@ -661,6 +730,7 @@ func (s *Server) addTool(t Tool, input *Schema, h ToolHandler) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tools.put(t.Name, e)
+	s.changed(notifyToolsChanged, "")
 	return nil
 }
 
@@ -680,7 +750,9 @@ func isObjectSchema(schema json.RawMessage) bool {
 func (s *Server) RemoveTools(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tools.remove(names)
+	if s.tools.remove(names) {
+		s.changed(notifyToolsChanged, "")
+	}
 }
 
 func (s *Server) listTools(_ context.Context, req *Request) (any, error) {
@@ -933,6 +1005,7 @@ func (s *Server) AddResource(r Resource, h ResourceHandler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resources.put(r.URI, &resourceEntry{r, h})
+	s.changed(notifyResourcesChanged, "")
 }
 
 // AddResourceTemplate registers a family of resources, or replaces the one of
@@ -948,14 +1021,17 @@ func (s *Server) AddResourceTemplate(t ResourceTemplate, h ResourceHandler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.templates.put(t.URITemplate, &templateEntry{t, parsed, h})
+	s.changed(notifyResourcesChanged, "")
 }
 
 // RemoveResources removes resources by URI and templates by URI template.
 func (s *Server) RemoveResources(uris ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.resources.remove(uris)
-	s.templates.remove(uris)
+	gone := s.resources.remove(uris)
+	if s.templates.remove(uris) || gone {
+		s.changed(notifyResourcesChanged, "")
+	}
 }
 
 // absoluteURI reports whether s starts with a scheme (RFC 3986 section 3.1)
@@ -1072,13 +1148,16 @@ func (s *Server) AddPrompt(p Prompt, h PromptHandler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.prompts.put(p.Name, &promptEntry{p, h})
+	s.changed(notifyPromptsChanged, "")
 }
 
 // RemovePrompts removes prompts; names that are not registered are ignored.
 func (s *Server) RemovePrompts(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.prompts.remove(names)
+	if s.prompts.remove(names) {
+		s.changed(notifyPromptsChanged, "")
+	}
 }
 
 func (s *Server) listPrompts(_ context.Context, req *Request) (any, error) {
@@ -1561,13 +1640,8 @@ func (h *logHandler) Handle(ctx context.Context, rec slog.Record) error {
 	if err := h.json.Handle(ctx, rec); err != nil {
 		return err
 	}
-	h.req.mu.Lock()
-	defer h.req.mu.Unlock()
-	if h.req.ended {
-		return nil
-	}
 	p := &LogParams{Level: loggingLevel(rec.Level), Data: bytes.Clone(h.buf.Bytes())}
-	return h.req.session.notify(ctx, h.req.out, notifyMessage, p, h.req.rev)
+	return h.req.notify(ctx, notifyMessage, p)
 }
 
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
@@ -1599,6 +1673,235 @@ func loggingLevel(level slog.Level) LoggingLevel {
 		return "alert"
 	}
 	return "emergency"
+}
+
+// Ceilings of subscriptions.
+const (
+	coalesce    = 10 * time.Millisecond // how long changes gather before they are told
+	maxWatched  = 10000                 // resources that one session or subscription watches
+	maxWatchers = 10000                 // subscriptions of a server
+)
+
+// A watcher is told of changes: a legacy session, or one subscriptions/listen
+// request. Of the same change it is told once, however often it happens in a
+// short while.
+type watcher struct {
+	wants func(method, uri string) bool
+	tell  func(method, uri string)
+
+	mu      sync.Mutex
+	ready   bool
+	pending []change
+}
+
+type change struct{ method, uri string }
+
+// ResourceUpdated tells the clients that watch a resource that it has
+// changed.
+func (s *Server) ResourceUpdated(uri string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	s.changed(notifyResourceUpdated, uri)
+}
+
+// changed notes a change for all who want to know. Under s.mu.
+func (s *Server) changed(method, uri string) {
+	for w := range s.watchers {
+		if w.wants(method, uri) {
+			w.add(change{method, uri})
+		}
+	}
+}
+
+func (w *watcher) add(c change) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if slices.Contains(w.pending, c) {
+		return
+	}
+	w.pending = append(w.pending, c)
+	if w.ready && len(w.pending) == 1 {
+		time.AfterFunc(coalesce, w.flush)
+	}
+}
+
+// start lets a watcher tell what it gathered, and what will come.
+func (w *watcher) start() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ready = true
+	if len(w.pending) > 0 {
+		time.AfterFunc(coalesce, w.flush)
+	}
+}
+
+func (w *watcher) flush() {
+	w.mu.Lock()
+	pending := w.pending
+	w.pending = nil
+	w.mu.Unlock()
+	for _, c := range pending {
+		w.tell(c.method, c.uri)
+	}
+}
+
+func (s *Server) watch(w *watcher) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.watchers) >= maxWatchers {
+		return Errorf(CodeInternalError, "the server has too many subscriptions")
+	}
+	s.watchers[w] = true
+	return nil
+}
+
+func (s *Server) unwatch(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.watchers, w)
+}
+
+// watchSession makes a legacy session one that is told of changes, once the
+// client says that it is initialized. Under ss.mu.
+func (s *Server) watchSession(ss *ServerSession) {
+	caps := ss.declared
+	w := &watcher{ready: true, wants: func(method, uri string) bool {
+		if !ss.ready.Load() {
+			return false
+		}
+		switch method {
+		case notifyToolsChanged:
+			return caps.Tools != nil && caps.Tools.ListChanged
+		case notifyPromptsChanged:
+			return caps.Prompts != nil && caps.Prompts.ListChanged
+		case notifyResourcesChanged:
+			return caps.Resources != nil && caps.Resources.ListChanged
+		}
+		ss.watchMu.Lock()
+		defer ss.watchMu.Unlock()
+		return ss.watched[uri]
+	}}
+	rev := ss.rev
+	w.tell = func(method, uri string) {
+		var p any
+		if method == notifyResourceUpdated {
+			p = &ResourceUpdatedParams{URI: uri}
+		}
+		if ss.core.out != nil {
+			ss.core.notify(ss.core.ctx, ss.core.out, method, p, rev)
+		}
+	}
+	if s.watch(w) == nil {
+		ss.watcher = w
+	}
+}
+
+// subscribe and unsubscribe change which resources a legacy session watches
+// (2025-11-25 server/resources § Subscriptions).
+func (s *Server) subscribe(_ context.Context, req *Request) (any, error) {
+	return s.setWatched(req, true)
+}
+
+func (s *Server) unsubscribe(_ context.Context, req *Request) (any, error) {
+	return s.setWatched(req, false)
+}
+
+func (s *Server) setWatched(req *Request, on bool) (any, error) {
+	var p SubscribeParams
+	if err := decodeAt(req.Params, &p, req.rev, true); err != nil {
+		return nil, Errorf(CodeInvalidParams, "%v", err)
+	}
+	if h, _ := s.resource(req, p.URI); h == nil {
+		return nil, ResourceNotFound(p.URI)
+	}
+	ss := req.Session()
+	ss.watchMu.Lock()
+	defer ss.watchMu.Unlock()
+	if !on {
+		delete(ss.watched, p.URI)
+		return nil, nil
+	}
+	if len(ss.watched) >= maxWatched {
+		return nil, Errorf(CodeInternalError, "the session watches too many resources")
+	}
+	if ss.watched == nil {
+		ss.watched = make(map[string]bool)
+	}
+	ss.watched[p.URI] = true
+	return nil, nil
+}
+
+// listen serves subscriptions/listen: first what of it will be done, then the
+// changes, until the client cancels it or the session ends
+// (2026-07-28 basic/patterns/subscriptions).
+func (s *Server) listen(ctx context.Context, req *Request) (any, error) {
+	var p ListenParams
+	if err := decodeAt(req.Params, &p, req.rev, true); err != nil {
+		return nil, Errorf(CodeInvalidParams, "%v", err)
+	}
+	if len(p.Notifications.ResourceSubscriptions) > maxWatched {
+		return nil, Errorf(CodeInvalidParams, "params.notifications.resourceSubscriptions: at most %d", maxWatched)
+	}
+	honoured := s.honour(p.Notifications)
+	meta := Meta{metaSubscriptionID: json.RawMessage(req.ID.raw)}
+	uris := make(map[string]bool)
+	for _, uri := range honoured.ResourceSubscriptions {
+		uris[uri] = true
+	}
+	w := &watcher{wants: func(method, uri string) bool {
+		switch method {
+		case notifyToolsChanged:
+			return honoured.ToolsListChanged
+		case notifyPromptsChanged:
+			return honoured.PromptsListChanged
+		case notifyResourcesChanged:
+			return honoured.ResourcesListChanged
+		}
+		return uris[uri]
+	}, tell: func(method, uri string) {
+		var n any = &EmptyParams{Meta: meta}
+		if method == notifyResourceUpdated {
+			n = &ResourceUpdatedParams{URI: uri, Meta: meta}
+		}
+		req.notify(ctx, method, n)
+	}}
+	ss := req.Session()
+	ss.mu.Lock()
+	ss.listens++
+	ss.mu.Unlock()
+	req.answered = ss.listenEnded
+	if err := s.watch(w); err != nil {
+		return nil, err
+	}
+	defer s.unwatch(w)
+	if err := req.notify(ctx, notifyAcknowledged, &ListenParams{Notifications: honoured, Meta: meta}); err != nil {
+		return nil, err
+	}
+	w.start()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-ss.draining:
+	}
+	w.flush()
+	if ss.core.out != nil { // on a stream the client is told so, too
+		req.notify(ctx, notifyCancelled, &CancelledParams{RequestID: req.ID, Reason: "the server ends the subscription"})
+	}
+	return &EmptyResult{Meta: meta}, nil
+}
+
+// honour returns the part of a filter that the server can serve.
+func (s *Server) honour(f SubscriptionFilter) (h SubscriptionFilter) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	caps := s.capabilities()
+	h.ToolsListChanged = f.ToolsListChanged && caps.Tools != nil && caps.Tools.ListChanged
+	h.PromptsListChanged = f.PromptsListChanged && caps.Prompts != nil && caps.Prompts.ListChanged
+	h.ResourcesListChanged = f.ResourcesListChanged && caps.Resources != nil && caps.Resources.ListChanged
+	if caps.Resources != nil && caps.Resources.Subscribe {
+		h.ResourceSubscriptions = f.ResourceSubscriptions
+	}
+	return h
 }
 
 // sealedState is what crosses the client between rounds.

@@ -93,6 +93,8 @@ type Request struct {
 	client  *clientFacts // what is known of the client; server side only
 	rounds  *rounds      // questions asked and answered; server side only
 	cancel  context.CancelCauseFunc
+	// answered, if not nil, runs when all of the request has been sent.
+	answered func()
 
 	mu       sync.Mutex
 	ended    bool // answered or cancelled: nothing more may leave
@@ -143,6 +145,17 @@ func (r *Request) Progress(ctx context.Context, p ProgressParams) error {
 	r.reported, r.progress = true, p.Progress
 	p.ProgressToken, _ = parseID(r.params.progressToken)
 	return r.session.notify(ctx, r.out, notifyProgress, &p, r.rev)
+}
+
+// notify sends a notification that belongs to the request, unless the request
+// has ended.
+func (r *Request) notify(ctx context.Context, method string, params any) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return nil
+	}
+	return r.session.notify(ctx, r.out, method, params, r.rev)
 }
 
 // end marks the request as answered or cancelled and reports whether it was
@@ -273,6 +286,9 @@ type side interface {
 	// mayAnswer reports whether this side answers messages that are no
 	// requests, with an error.
 	mayAnswer() bool
+	// drain is called when no more messages will come, so that what runs
+	// without end can end.
+	drain()
 	// ended is called once, when the session is over.
 	ended()
 }
@@ -367,6 +383,7 @@ func (s *session) inputEnded(cause error) {
 	err := s.closedError()
 	s.mu.Unlock()
 	s.failCalls(err)
+	s.side.drain()
 	s.mu.Lock()
 	var idle chan struct{}
 	if len(s.running) > 0 {
@@ -511,6 +528,9 @@ func (s *session) serve(req *Request) {
 	}
 	cancel(nil)
 	req.out.answer(frame)
+	if req.answered != nil {
+		req.answered()
+	}
 }
 
 // run calls the side's handler and turns a panic into an error.
