@@ -609,7 +609,7 @@ func TestHostileInputEndsInAnError(t *testing.T) {
 			t.Errorf("%s: got %.200v, want %s", test.name, err, test.want)
 		}
 		d := time.Since(start)
-		if t.Logf("%s: %v", test.name, d); d > 5*time.Second {
+		if t.Logf("%s: %v", test.name, d); d > 30*time.Second { // far more than a slow machine needs
 			t.Errorf("%s: took %v", test.name, d)
 		}
 	}
@@ -632,7 +632,7 @@ func TestManyReferencesCompileFast(t *testing.T) {
 	const depth = 4000
 	deep := `{"x":` + strings.Repeat(`{"a":`, depth) + "{}" + strings.Repeat("}", depth) + `,"pad":"` + strings.Repeat("x", 1<<16) + `","$ref":"#/x` + strings.Repeat("/a", depth) + `"}`
 	mustCompile(t, deep, nil)
-	if d := time.Since(start); d > 5*time.Second {
+	if d := time.Since(start); d > 30*time.Second { // far more than a slow machine needs
 		t.Errorf("took %v", d)
 	}
 }
@@ -907,7 +907,7 @@ func TestValidatingAllocatesNothing(t *testing.T) {
 		if err := s.Validate(doc); err != nil {
 			t.Fatal(err)
 		}
-	}); n > 0 {
+	}); n > 0 && !raceEnabled {
 		t.Errorf("%v allocations", n)
 	}
 }
