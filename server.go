@@ -1537,7 +1537,8 @@ func (r *Request) Sample(ctx context.Context, key string, p *CreateMessageParams
 // Roots are deprecated in 2026-07-28; tool arguments, resource URIs and
 // configuration take their place.
 func (r *Request) Roots(ctx context.Context, key string) ([]Root, error) {
-	answers, err := r.Ask(ctx, InputRequests{key: {Method: methodRootsList}})
+	// The params are optional, but there are clients that cannot do without.
+	answers, err := r.Ask(ctx, InputRequests{key: {Method: methodRootsList, Params: json.RawMessage("{}")}})
 	if err != nil {
 		return nil, err
 	}

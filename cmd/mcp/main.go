@@ -67,6 +67,11 @@ func dispatch(ctx context.Context, name string, args []string, stdin io.Reader, 
 			return &usageError{"demo takes no arguments"}
 		}
 		return demo(ctx, stderr)
+	case "tour":
+		if len(args) > 0 {
+			return &usageError{"tour takes no arguments"}
+		}
+		return tour(ctx, stdout)
 	}
 	return &usageError{fmt.Sprintf("there is no command %q", name)}
 }
