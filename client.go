@@ -139,6 +139,8 @@ type link struct {
 	mu    sync.Mutex
 	rev   *revision    // spoken, or tried; nil while a modern server is looked for
 	level LoggingLevel // asked for with every modern request
+	subs  map[*Subscription]bool
+	subID int64 // of the last one
 }
 
 // Connect opens a connection of t and finds out what the server speaks: it
@@ -595,6 +597,9 @@ func (l *link) admit(req *Request) *Error {
 	if req.rev = l.revision(); req.rev == nil {
 		req.rev = revLegacy
 	}
+	if req.ID.IsZero() {
+		l.route(req)
+	}
 	if !req.ID.IsZero() && req.rev.modern {
 		return Errorf(CodeMethodNotFound, "a server of %s sends no requests", req.rev.version)
 	}
@@ -611,7 +616,15 @@ func (l *link) mayAnswer() bool {
 
 func (l *link) drain() {}
 
-func (l *link) ended() {}
+func (l *link) ended() {
+	l.mu.Lock()
+	subs := l.subs
+	l.subs = nil
+	l.mu.Unlock()
+	for sub := range subs {
+		sub.end(ErrClosed)
+	}
+}
 
 func (l *link) handle(ctx context.Context, req *Request) (any, error) {
 	if !req.ID.IsZero() {
@@ -832,4 +845,270 @@ func (cs *ClientSession) RootsChanged(ctx context.Context) error {
 		return nil
 	}
 	return cs.Notify(ctx, notifyRootsChanged, nil)
+}
+
+// A Change is something of a server that is not as it was.
+type Change struct {
+	// Method is the notification that told so, for example
+	// "notifications/tools/list_changed".
+	Method string
+	// URI is the resource, for "notifications/resources/updated".
+	URI string
+}
+
+// maxChanges is how many different changes a subscription holds that nobody
+// has looked at yet.
+const maxChanges = 10000
+
+// A Subscription is told of changes; see [ClientSession.Listen].
+type Subscription struct {
+	// Honored is the part of what was asked for that the server does.
+	Honored SubscriptionFilter
+
+	link   *link
+	id     ID // of the subscriptions/listen request; zero on a legacy session
+	cancel context.CancelFunc
+	acked  chan SubscriptionFilter // holds one
+
+	mu      sync.Mutex
+	pending []Change
+	wake    chan struct{} // holds one
+	ended   bool
+	err     error // why it ended, nil if either side closed it
+}
+
+// Listen asks to be told of changes: of the lists and resources that f names.
+// A modern server is asked by subscriptions/listen, an older one by
+// resources/subscribe, and it tells of changed lists unasked. ctx bounds the
+// asking only. End the subscription with its Close.
+func (cs *ClientSession) Listen(ctx context.Context, f SubscriptionFilter) (*Subscription, error) {
+	l := cs.link
+	sub := &Subscription{link: l, acked: make(chan SubscriptionFilter, 1), wake: make(chan struct{}, 1)}
+	rev := l.revision()
+	l.mu.Lock()
+	if l.subs == nil {
+		l.subs = make(map[*Subscription]bool)
+	}
+	l.subs[sub] = true
+	if rev.modern {
+		l.subID++
+		sub.id = StringID(fmt.Sprintf("listen-%d", l.subID))
+	} else {
+		sub.Honored = legacyFilter(f, l.server.Capabilities)
+	}
+	l.mu.Unlock()
+	var err error
+	if rev.modern {
+		err = cs.listenModern(ctx, sub, f, rev)
+	} else {
+		err = cs.subscribe(ctx, sub.Honored.ResourceSubscriptions)
+	}
+	if err != nil {
+		sub.Close()
+		return nil, err
+	}
+	return sub, nil
+}
+
+// legacyFilter is the part of f that a legacy server with these capabilities
+// tells of.
+func legacyFilter(f SubscriptionFilter, caps ServerCapabilities) (h SubscriptionFilter) {
+	h.ToolsListChanged = f.ToolsListChanged && caps.Tools != nil && caps.Tools.ListChanged
+	h.PromptsListChanged = f.PromptsListChanged && caps.Prompts != nil && caps.Prompts.ListChanged
+	h.ResourcesListChanged = f.ResourcesListChanged && caps.Resources != nil && caps.Resources.ListChanged
+	if caps.Resources != nil && caps.Resources.Subscribe {
+		h.ResourceSubscriptions = f.ResourceSubscriptions
+	}
+	return h
+}
+
+func (cs *ClientSession) subscribe(ctx context.Context, uris []string) error {
+	for _, uri := range uris {
+		if err := cs.Call(ctx, methodSubscribe, &SubscribeParams{URI: uri}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listenModern sends subscriptions/listen and waits for the server to say
+// what of it it will do.
+func (cs *ClientSession) listenModern(ctx context.Context, sub *Subscription, f SubscriptionFilter, rev *revision) error {
+	params, err := encodeAt(nil, &ListenParams{Notifications: f}, rev)
+	if err == nil {
+		params, err = cs.addMeta(rev, params, ID{})
+	}
+	if err != nil {
+		return fmt.Errorf("mcp: %s: %w", methodListen, err)
+	}
+	core := cs.link.core
+	listening, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	sub.cancel = cancel
+	ended := make(chan error, 1)
+	go func() {
+		_, err := core.call(listening, core.out, callSpec{method: methodListen, id: sub.id, params: params})
+		sub.end(err)
+		ended <- err
+	}()
+	if d := pick(cs.opts.Timeout, cs.link.client.opts.Timeout); d > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, d)
+		defer stop()
+	}
+	select {
+	case sub.Honored = <-sub.acked:
+		return nil
+	case err := <-ended:
+		if err == nil {
+			err = fmt.Errorf("mcp: %s: ended before it was acknowledged", methodListen)
+		}
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("mcp: %s: %w", methodListen, ctx.Err())
+	}
+}
+
+// route hands a notification of a change to the subscriptions that it
+// belongs to. It runs where messages are read, so that a change never comes
+// after the end.
+func (l *link) route(note *Request) {
+	id := ID{}
+	if raw := rawMember(note.params.meta, metaSubscriptionID); raw != nil {
+		id, _ = parseID(raw)
+	}
+	c := Change{Method: note.Method}
+	switch note.Method {
+	case notifyAcknowledged, notifyToolsChanged, notifyPromptsChanged, notifyResourcesChanged:
+	case notifyResourceUpdated:
+		c.URI, _ = stringValue(note.params.uri)
+	default:
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for sub := range l.subs {
+		switch {
+		case sub.id != id:
+		case note.Method == notifyAcknowledged:
+			var p ListenParams
+			if decodeAt(note.Params, &p, note.rev, false) == nil {
+				select {
+				case sub.acked <- p.Notifications:
+				default:
+				}
+			}
+		case !id.IsZero() || sub.Honored.wants(c):
+			sub.add(c)
+		}
+	}
+}
+
+// wants reports whether a filter asks for a change.
+func (f *SubscriptionFilter) wants(c Change) bool {
+	switch c.Method {
+	case notifyToolsChanged:
+		return f.ToolsListChanged
+	case notifyPromptsChanged:
+		return f.PromptsListChanged
+	case notifyResourcesChanged:
+		return f.ResourcesListChanged
+	}
+	return slices.Contains(f.ResourceSubscriptions, c.URI)
+}
+
+// add keeps a change until Events comes to it; one that waits already is
+// enough.
+func (sub *Subscription) add(c Change) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if sub.ended || len(sub.pending) >= maxChanges || slices.Contains(sub.pending, c) {
+		return
+	}
+	sub.pending = append(sub.pending, c)
+	sub.signal()
+}
+
+func (sub *Subscription) signal() {
+	select {
+	case sub.wake <- struct{}{}:
+	default:
+	}
+}
+
+// end marks the subscription as ended; only the first call counts.
+func (sub *Subscription) end(err error) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if !sub.ended {
+		sub.ended, sub.err = true, err
+		sub.signal()
+	}
+}
+
+// Events returns the changes as they come, a change that happened several
+// times meanwhile once. It stops when the subscription ends: without an error
+// when the server ended it in order or Close was called, with one when the
+// connection was lost or ctx ended.
+func (sub *Subscription) Events(ctx context.Context) iter.Seq2[Change, error] {
+	return func(yield func(Change, error) bool) {
+		for {
+			sub.mu.Lock()
+			pending, ended, err := sub.pending, sub.ended, sub.err
+			sub.pending = nil
+			sub.mu.Unlock()
+			for _, c := range pending {
+				if !yield(c, nil) {
+					return
+				}
+			}
+			if ended {
+				if err != nil {
+					yield(Change{}, err)
+				}
+				return
+			}
+			select {
+			case <-sub.wake:
+			case <-ctx.Done():
+				yield(Change{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// Close ends the subscription. It may be called more than once.
+func (sub *Subscription) Close() error {
+	l := sub.link
+	l.mu.Lock()
+	known := l.subs[sub]
+	delete(l.subs, sub)
+	var left []string // what no other subscription watches
+	for _, uri := range sub.Honored.ResourceSubscriptions {
+		watched := false
+		for other := range l.subs {
+			watched = watched || slices.Contains(other.Honored.ResourceSubscriptions, uri)
+		}
+		if !watched {
+			left = append(left, uri)
+		}
+	}
+	l.mu.Unlock()
+	sub.end(nil)
+	if sub.cancel != nil {
+		sub.cancel()
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+	defer cancel()
+	cs := &ClientSession{link: l}
+	for _, uri := range left {
+		if !known {
+			break
+		}
+		if err := cs.Call(ctx, methodUnsubscribe, &SubscribeParams{URI: uri}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }

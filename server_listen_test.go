@@ -84,7 +84,8 @@ func TestListenTellsWhatWasAskedForUntilItEnds(t *testing.T) {
 	c.expect(`{"jsonrpc":"2.0","id":3,"result":{}}`)
 	c.send(listenFrame("4", `{"promptsListChanged":true}`)) // no prompts are left
 	c.expect(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{},` + sub + `4}}}`)
-	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`)
+	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`, `{"jsonrpc":"2.0","id":5,"method":"ping"}`)
+	c.expect(`{"jsonrpc":"2.0","id":5,"result":{}}`)
 	s.ResourceUpdated("test://a")
 	go ss.Close()
 	c.expect(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"the server ends the subscription"}}`)

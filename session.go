@@ -655,6 +655,7 @@ type call struct {
 // A callSpec says how to make a call.
 type callSpec struct {
 	method   string
+	id       ID                   // zero: the next number
 	params   []byte               // encoded, nil for none
 	timeout  time.Duration        // since the last sign of life; 0 for none
 	limit    time.Duration        // over all; 0 for none
@@ -677,8 +678,11 @@ func (s *session) call(ctx context.Context, out stream, spec callSpec) (json.Raw
 		s.mu.Unlock()
 		return nil, fmt.Errorf("mcp: %s: %w", spec.method, err)
 	}
-	s.lastID++
-	id := IntID(s.lastID)
+	id := spec.id
+	if id.IsZero() {
+		s.lastID++
+		id = IntID(s.lastID)
+	}
 	s.calls[id] = c
 	s.mu.Unlock()
 	defer s.forget(id)
