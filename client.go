@@ -622,7 +622,9 @@ func (l *link) ended() {
 	l.subs = nil
 	l.mu.Unlock()
 	for sub := range subs {
-		sub.end(ErrClosed)
+		if sub.id.IsZero() { // a modern one ends with its request
+			sub.end(ErrClosed)
+		}
 	}
 }
 
