@@ -896,7 +896,7 @@ func (cs *ClientSession) Listen(ctx context.Context, f SubscriptionFilter) (*Sub
 		l.subID++
 		sub.id = StringID(fmt.Sprintf("listen-%d", l.subID))
 	} else {
-		sub.Honored = legacyFilter(f, l.server.Capabilities)
+		sub.Honored = l.server.Capabilities.honours(f)
 	}
 	l.mu.Unlock()
 	var err error
@@ -910,18 +910,6 @@ func (cs *ClientSession) Listen(ctx context.Context, f SubscriptionFilter) (*Sub
 		return nil, err
 	}
 	return sub, nil
-}
-
-// legacyFilter is the part of f that a legacy server with these capabilities
-// tells of.
-func legacyFilter(f SubscriptionFilter, caps ServerCapabilities) (h SubscriptionFilter) {
-	h.ToolsListChanged = f.ToolsListChanged && caps.Tools != nil && caps.Tools.ListChanged
-	h.PromptsListChanged = f.PromptsListChanged && caps.Prompts != nil && caps.Prompts.ListChanged
-	h.ResourcesListChanged = f.ResourcesListChanged && caps.Resources != nil && caps.Resources.ListChanged
-	if caps.Resources != nil && caps.Resources.Subscribe {
-		h.ResourceSubscriptions = f.ResourceSubscriptions
-	}
-	return h
 }
 
 func (cs *ClientSession) subscribe(ctx context.Context, uris []string) error {

@@ -1843,7 +1843,9 @@ func (s *Server) listen(ctx context.Context, req *Request) (any, error) {
 	if len(p.Notifications.ResourceSubscriptions) > maxWatched {
 		return nil, Errorf(CodeInvalidParams, "params.notifications.resourceSubscriptions: at most %d", maxWatched)
 	}
-	honoured := s.honour(p.Notifications)
+	s.mu.RLock()
+	honoured := s.capabilities().honours(p.Notifications)
+	s.mu.RUnlock()
 	meta := Meta{metaSubscriptionID: json.RawMessage(req.ID.raw)}
 	uris := make(map[string]bool)
 	for _, uri := range honoured.ResourceSubscriptions {
@@ -1891,11 +1893,9 @@ func (s *Server) listen(ctx context.Context, req *Request) (any, error) {
 	return &EmptyResult{Meta: meta}, nil
 }
 
-// honour returns the part of a filter that the server can serve.
-func (s *Server) honour(f SubscriptionFilter) (h SubscriptionFilter) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	caps := s.capabilities()
+// honours returns the part of a filter that a server with these capabilities
+// tells of.
+func (caps ServerCapabilities) honours(f SubscriptionFilter) (h SubscriptionFilter) {
 	h.ToolsListChanged = f.ToolsListChanged && caps.Tools != nil && caps.Tools.ListChanged
 	h.PromptsListChanged = f.PromptsListChanged && caps.Prompts != nil && caps.Prompts.ListChanged
 	h.ResourcesListChanged = f.ResourcesListChanged && caps.Resources != nil && caps.Resources.ListChanged
