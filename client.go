@@ -1,12 +1,14 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -121,6 +123,7 @@ type ClientSession struct {
 // CallOptions change how calls are made; see [ClientSession.With].
 type CallOptions struct {
 	// Timeout and MaxTimeout, when not 0, replace those of [ClientOptions].
+	// A Timeout beyond the MaxTimeout there is the MaxTimeout, too.
 	Timeout, MaxTimeout time.Duration
 	// Progress gets the progress of the call, in order, before the call
 	// returns. It runs on the caller's goroutine.
@@ -152,27 +155,30 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 	if err != nil {
 		return nil, err
 	}
+	probed := false
 	if newest := c.revs[len(c.revs)-1]; newest.modern {
 		err = cs.discover(ctx, newest)
 		switch {
 		case err == nil:
 			return cs, nil
 		case ctx.Err() != nil || isModernError(err) || c.revs[0].modern:
-			cs.Close()
+			cs.link.core.close(nil)
 			return nil, err
 		}
 		c.logger().Info("mcp: not a server of 2026-07-28", "error", err)
-		if errors.Is(err, ErrClosed) {
-			cs.Close()
-			again, openErr := c.open(ctx, t)
-			if openErr != nil {
-				return nil, errors.Join(err, openErr)
-			}
-			cs = again
-		}
+		probed = true
 	}
-	if err := cs.initialize(ctx); err != nil {
-		cs.Close()
+	err = cs.initialize(ctx)
+	if probed && errors.Is(err, ErrClosed) && ctx.Err() == nil {
+		cs.link.core.close(nil)
+		again, openErr := c.open(ctx, t)
+		if openErr != nil {
+			return nil, errors.Join(err, openErr)
+		}
+		cs, err = again, again.initialize(ctx)
+	}
+	if err != nil {
+		cs.link.core.close(nil) // nothing that waits to be written matters
 		return nil, err
 	}
 	return cs, nil
@@ -344,9 +350,9 @@ func (cs *ClientSession) Notify(ctx context.Context, method string, params any) 
 // roundTrip sends one request and returns the raw result.
 func (cs *ClientSession) roundTrip(ctx context.Context, rev *revision, method string, params []byte) (json.RawMessage, error) {
 	l, opts := cs.link, cs.opts
+	timeout, limit := opts.limits(&l.client.opts)
 	spec := callSpec{
-		method: method, progress: opts.Progress,
-		timeout: pick(opts.Timeout, l.client.opts.Timeout), limit: pick(opts.MaxTimeout, l.client.opts.MaxTimeout),
+		method: method, progress: opts.Progress, timeout: timeout, limit: limit,
 		keep: method == methodInitialize || method == methodDiscover,
 	}
 	var err error
@@ -360,11 +366,20 @@ func (cs *ClientSession) roundTrip(ctx context.Context, rev *revision, method st
 	return l.core.call(ctx, l.core.out, spec)
 }
 
-func pick(d, fallback time.Duration) time.Duration {
-	if d != 0 {
-		return d
+// limits returns how long a call may be silent, and how long it may take.
+// Not positive is for ever.
+func (o CallOptions) limits(all *ClientOptions) (timeout, limit time.Duration) {
+	timeout, limit = all.Timeout, all.MaxTimeout
+	if o.Timeout != 0 {
+		timeout = o.Timeout
+		if limit > 0 && (timeout < 0 || timeout > limit) {
+			limit = timeout
+		}
 	}
-	return fallback
+	if o.MaxTimeout != 0 {
+		limit = o.MaxTimeout
+	}
+	return timeout, limit
 }
 
 // addMeta completes the _meta of a request: the caller's own, the progress
@@ -380,16 +395,11 @@ func (cs *ClientSession) addMeta(rev *revision, params []byte, token ID) ([]byte
 		if err := decodeAt(raw, &meta, rev, true); err != nil {
 			return nil, err
 		}
-		var members map[string]json.RawMessage
-		if err := decodeAt(params, &members, rev, true); err != nil {
-			return nil, err
-		}
-		delete(members, "_meta")
-		encoded, err := encodeAt(nil, members, rev)
+		others, err := without(params, rev, "_meta")
 		if err != nil {
 			return nil, err
 		}
-		rest = encoded[1 : len(encoded)-1]
+		rest = others[1 : len(others)-1]
 	}
 	for key, value := range cs.opts.Meta {
 		meta[key] = value
@@ -419,6 +429,21 @@ func (cs *ClientSession) addMeta(rev *revision, params []byte, token ID) ([]byte
 	return append(dst, '}'), err
 }
 
+// without returns a JSON object that lacks the members of these names.
+func without(object []byte, rev *revision, names ...string) ([]byte, error) {
+	if !slices.ContainsFunc(names, func(name string) bool { return rawMember(object, name) != nil }) {
+		return object, nil
+	}
+	var members map[string]json.RawMessage
+	if err := decodeAt(object, &members, rev, true); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		delete(members, name)
+	}
+	return encodeAt(nil, members, rev)
+}
+
 // mustEncode encodes a value that always can be.
 func mustEncode(v any, rev *revision) []byte {
 	b, err := encodeAt(nil, v, rev)
@@ -443,12 +468,13 @@ func (cs *ClientSession) converse(ctx context.Context, rev *revision, method str
 		if !rev.modern {
 			return raw, nil
 		}
-		typ := rawMember(raw, "resultType")
+		member := rawMember(raw, "resultType")
+		typ, _ := stringValue(member)
 		switch {
-		case typ == nil || string(typ) == `"complete"`:
+		case member == nil || typ == "complete":
 			return raw, nil
-		case string(typ) != `"input_required"` || !mayAsk(method):
-			return nil, fmt.Errorf("mcp: %s: invalid result: resultType %s", method, typ)
+		case typ != "input_required" || !mayAsk(method):
+			return nil, fmt.Errorf("mcp: %s: invalid result: resultType %s", method, member)
 		case round == cs.link.client.opts.MaxRounds:
 			return nil, fmt.Errorf("mcp: %s: the server asked for input more than %d times", method, round)
 		}
@@ -469,43 +495,66 @@ func (l *link) fulfil(ctx context.Context, rev *revision, params []byte, raw jso
 	if r.InputRequests == nil && r.RequestState == nil {
 		return nil, errors.New("invalid result: input_required without inputRequests and requestState")
 	}
+	answers, err := l.answerAll(ctx, rev, r.InputRequests)
+	if err != nil {
+		return nil, err
+	}
+	// What the caller itself may have answered belonged to the first round.
+	if params, err = without(params, rev, "inputResponses", "requestState"); err != nil {
+		return nil, err
+	}
+	var members [][]byte
+	if len(params) > 2 {
+		members = append(members, params[1:len(params)-1])
+	}
+	if answers != nil {
+		encoded, err := encodeAt([]byte(`"inputResponses":`), answers, rev)
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, encoded)
+	}
+	if r.RequestState != nil { // byte for byte
+		members = append(members, append([]byte(`"requestState":`), rawMember(raw, "requestState")...))
+	}
+	return append(append([]byte{'{'}, bytes.Join(members, []byte{','})...), '}'), nil
+}
+
+// answerAll answers questions, all at once; nil for none. The first that
+// fails ends the others, as do the caller and the end of the session.
+func (l *link) answerAll(ctx context.Context, rev *revision, questions InputRequests) (InputResponses, error) {
+	if questions == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	type reply struct {
 		key    string
 		answer []byte
 		err    error
 	}
-	replies := make(chan reply, len(r.InputRequests))
-	for key, q := range r.InputRequests {
+	replies := make(chan reply, len(questions))
+	for key, q := range questions {
 		go func() {
 			answer, err := l.answerSafely(ctx, q.Method, q.Params, rev)
 			replies <- reply{key, answer, err}
 		}()
 	}
-	retry := InputResponses{}
-	var failed error
-	for range r.InputRequests {
-		a := <-replies
-		if a.err != nil {
-			failed = fmt.Errorf("input request %q: %w", a.key, local(a.err))
+	answers := make(InputResponses, len(questions))
+	for range questions {
+		select {
+		case a := <-replies:
+			if a.err != nil {
+				return nil, fmt.Errorf("input request %q: %w", a.key, local(a.err))
+			}
+			answers[a.key] = a.answer
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-l.core.done:
+			return nil, ErrClosed
 		}
-		retry[a.key] = a.answer
 	}
-	if failed != nil {
-		return nil, failed
-	}
-	dst := []byte{'{'}
-	if len(params) > 2 {
-		dst = append(append(dst, params[1:len(params)-1]...), ',')
-	}
-	dst, err := encodeAt(append(dst, `"inputResponses":`...), retry, rev)
-	if err != nil {
-		return nil, err
-	}
-	if r.RequestState != nil {
-		dst = append(dst, `,"requestState":`...)
-		dst = append(dst, rawMember(raw, "requestState")...) // byte for byte
-	}
-	return append(dst, '}'), nil
+	return answers, nil
 }
 
 // local turns an error meant for the peer into one that callers do not take
@@ -513,7 +562,7 @@ func (l *link) fulfil(ctx context.Context, rev *revision, params []byte, raw jso
 func local(err error) error {
 	var e *Error
 	if errors.As(err, &e) {
-		return errors.New(e.Message)
+		return errors.New(err.Error())
 	}
 	return err
 }
@@ -534,33 +583,96 @@ func (l *link) answerSafely(ctx context.Context, method string, params json.RawM
 }
 
 // answer asks the client's callbacks: for the requests of a legacy server and
-// for the questions of a modern one alike.
+// for the questions of a modern one alike. What was not declared is not served.
 func (l *link) answer(ctx context.Context, method string, params json.RawMessage, rev *revision) (any, error) {
-	o := &l.client.opts
+	if !rev.modern && !methodDefined(method, rev, false) {
+		return nil, methodNotFound(method)
+	}
+	o, caps := &l.client.opts, &l.client.caps
 	switch {
-	case method == methodElicit && o.Elicit != nil:
+	case method == methodElicit && o.Elicit != nil && caps.Elicitation != nil:
 		return l.elicit(ctx, params, rev)
-	case method == methodCreateMessage && o.Sample != nil:
-		var p CreateMessageParams
-		if err := decodeAt(params, &p, rev, true); err != nil {
-			return nil, Errorf(CodeInvalidParams, "%v", err)
-		}
-		if missing := lacking(l.client.caps, InputRequest{method, params}, rev); missing != nil {
-			return nil, Errorf(CodeInvalidParams, "sampling with tools was not declared")
-		}
-		r, err := o.Sample(ctx, &p)
-		if err == nil && r == nil {
-			err = errors.New("mcp: Sample returned nothing")
-		}
-		return r, err
-	case method == methodRootsList && o.Roots != nil:
+	case method == methodCreateMessage && o.Sample != nil && caps.Sampling != nil:
+		return l.sample(ctx, params, rev)
+	case method == methodRootsList && o.Roots != nil && caps.Roots != nil:
 		roots, err := o.Roots(ctx)
 		if err != nil {
 			return nil, err
 		}
+		for _, root := range roots {
+			if err := checkRoot(root.URI); err != nil {
+				return nil, err
+			}
+		}
 		return &ListRootsResult{Roots: roots}, nil
 	}
 	return nil, methodNotFound(method)
+}
+
+// checkRoot refuses a root that is no file or could be read as another one
+// (2025-11-25 client/roots § Security Considerations).
+func checkRoot(uri string) error {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" || !strings.HasPrefix(uri, "file://") {
+		return fmt.Errorf("mcp: the root %q is not a file:// URI", uri)
+	}
+	if slices.Contains(strings.FieldsFunc(u.Path, func(r rune) bool { return r == '/' || r == '\\' }), "..") {
+		return fmt.Errorf("mcp: the root %q has a .. in its path", uri)
+	}
+	return nil
+}
+
+// sample runs the model.
+func (l *link) sample(ctx context.Context, params json.RawMessage, rev *revision) (any, error) {
+	var p CreateMessageParams
+	if err := decodeAt(params, &p, rev, true); err != nil {
+		return nil, Errorf(CodeInvalidParams, "%v", err)
+	}
+	if missing := lacking(l.client.caps, InputRequest{methodCreateMessage, params}, rev); missing != nil {
+		return nil, Errorf(CodeInvalidParams, "sampling with tools was not declared")
+	}
+	if err := checkToolResults(p.Messages); err != nil {
+		return nil, Errorf(CodeInvalidParams, "params.messages: %v", err)
+	}
+	r, err := l.client.opts.Sample(ctx, &p)
+	if err == nil && r == nil {
+		err = errors.New("mcp: Sample returned nothing")
+	}
+	return r, err
+}
+
+// checkToolResults refuses a conversation in which a tool's use is not
+// followed by a message of results, all of them and nothing else
+// (2025-11-25 client/sampling § Message Content Constraints).
+func checkToolResults(messages []SamplingMessage) error {
+	open := map[string]bool{} // tool uses of the message before
+	for i, m := range messages {
+		uses := map[string]bool{}
+		results := 0
+		for _, c := range m.Content {
+			switch c.Type {
+			case "tool_use":
+				uses[c.ID] = true
+			case "tool_result":
+				results++
+				if !open[c.ToolUseID] {
+					return fmt.Errorf("message %d has a result of no tool use before it", i)
+				}
+				delete(open, c.ToolUseID)
+			}
+		}
+		switch {
+		case results > 0 && results < len(m.Content):
+			return fmt.Errorf("message %d mixes tool results with other content", i)
+		case len(open) > 0:
+			return fmt.Errorf("message %d lacks the result of a tool use", i)
+		}
+		open = uses
+	}
+	if len(open) > 0 {
+		return errors.New("the last message lacks the results of its tool uses")
+	}
+	return nil
 }
 
 // elicit asks the user, and checks that accepted content fits the form.
@@ -572,20 +684,25 @@ func (l *link) elicit(ctx context.Context, params json.RawMessage, rev *revision
 	if missing := lacking(l.client.caps, InputRequest{methodElicit, params}, rev); missing != nil {
 		return nil, Errorf(CodeInvalidParams, "this mode of elicitation was not declared")
 	}
+	var form *Schema // nil for a page
+	if p.Mode != "url" {
+		var err error
+		if form, err = CompileSchema(p.RequestedSchema, nil); err != nil {
+			return nil, Errorf(CodeInvalidParams, "params.requestedSchema: %v", err)
+		}
+	}
 	r, err := l.client.opts.Elicit(ctx, &p)
 	switch {
 	case err != nil:
 		return nil, err
 	case r == nil:
 		return nil, errors.New("mcp: Elicit returned nothing")
-	case r.Action != "accept" || p.RequestedSchema == nil:
-		return r, nil
+	case r.Action != "accept" && r.Action != "decline" && r.Action != "cancel":
+		return nil, fmt.Errorf("mcp: Elicit returned the action %q", r.Action)
+	case r.Action != "accept" || form == nil: // there is no content then
+		return &ElicitResult{Action: r.Action, Meta: r.Meta}, nil
 	}
-	schema, err := CompileSchema(p.RequestedSchema, nil)
-	if err != nil {
-		return nil, Errorf(CodeInvalidParams, "params.requestedSchema: %v", err)
-	}
-	if err := schema.Validate(r.Content); err != nil {
+	if err := form.Validate(r.Content); err != nil {
 		return nil, fmt.Errorf("mcp: the content that Elicit returned does not fit the form: %w", err)
 	}
 	return r, nil
@@ -595,7 +712,9 @@ func (l *link) elicit(ctx context.Context, params json.RawMessage, rev *revision
 // (2026-07-28 basic/patterns).
 func (l *link) admit(req *Request) *Error {
 	if req.rev = l.revision(); req.rev == nil {
-		req.rev = revLegacy
+		if req.rev = l.client.revs[0]; !req.rev.modern {
+			req.rev = revLegacy
+		}
 	}
 	if req.ID.IsZero() {
 		l.route(req)
@@ -636,15 +755,15 @@ func (l *link) handle(ctx context.Context, req *Request) (any, error) {
 		return l.answer(ctx, req.Method, req.Params, req.rev)
 	}
 	o := &l.client.opts
+	if o.Notify != nil {
+		o.Notify(ctx, req.Method, req.Params)
+	}
 	if req.Method == notifyMessage && o.Log != nil {
 		var p LogParams
 		if err := decodeAt(req.Params, &p, req.rev, false); err != nil {
 			return nil, err
 		}
 		o.Log(ctx, &p)
-	}
-	if o.Notify != nil {
-		o.Notify(ctx, req.Method, req.Params)
 	}
 	return nil, nil
 }
@@ -840,10 +959,12 @@ func (cs *ClientSession) SetLogLevel(ctx context.Context, level LoggingLevel) er
 	return cs.Call(ctx, methodSetLevel, &SetLevelParams{Level: level}, nil)
 }
 
-// RootsChanged tells the server that the roots are others now. A modern
-// server is not told: it asks when it needs them.
+// RootsChanged tells the server that the roots are others now, if the client
+// declared that it would. A modern server is not told: it asks when it needs
+// them.
 func (cs *ClientSession) RootsChanged(ctx context.Context) error {
-	if cs.link.revision().modern {
+	roots := cs.link.client.caps.Roots
+	if cs.link.revision().modern || roots == nil || !roots.ListChanged {
 		return nil
 	}
 	return cs.Notify(ctx, notifyRootsChanged, nil)

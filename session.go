@@ -300,7 +300,8 @@ const (
 	maxBacklog  = 16 << 20 // bytes waiting to be written
 	drainTime   = 5 * time.Second
 	flushTime   = 2 * time.Second
-	maxProgress = 256 // progress notices waiting for their callback, a call
+	cancelTime  = 50 * time.Millisecond // to tell a peer that we gave up
+	maxProgress = 256                   // progress notices waiting for their callback, a call
 )
 
 // A session is one side of a conversation.
@@ -320,6 +321,7 @@ type session struct {
 	noting  bool            // a goroutine works on notes
 	batches bool            // the negotiated revision has batches
 	cause   error           // why the session ended; nil when we closed it
+	deaf    bool            // the peer says no more: no answer can come
 	closed  bool
 	done    chan struct{} // closed when the session is over
 }
@@ -379,7 +381,7 @@ func (s *session) read(conn Conn) {
 // peer can no longer answer, so our own calls end at once.
 func (s *session) inputEnded(cause error) {
 	s.mu.Lock()
-	s.cause = cause
+	s.cause, s.deaf = cause, true
 	err := s.closedError()
 	s.mu.Unlock()
 	s.failCalls(err)
@@ -673,7 +675,7 @@ func (s *session) call(ctx context.Context, out stream, spec callSpec) (json.Raw
 	}
 	c := &call{answer: make(chan outcome, 1), active: make(chan struct{}, 1), onNotice: spec.progress}
 	s.mu.Lock()
-	if s.closed {
+	if s.closed || s.deaf {
 		err := s.closedError()
 		s.mu.Unlock()
 		return nil, fmt.Errorf("mcp: %s: %w", spec.method, err)
@@ -690,28 +692,39 @@ func (s *session) call(ctx context.Context, out stream, spec callSpec) (json.Raw
 	if spec.progress != nil {
 		params = spec.withToken(id)
 	}
-	if err := out.send(ctx, appendRequest(nil, id, spec.method, params)); err != nil {
+	if err := sendWithin(ctx, spec.timeout, out, appendRequest(nil, id, spec.method, params)); err != nil {
 		return nil, fmt.Errorf("mcp: %s: %w", spec.method, err)
 	}
-	result, err := s.await(ctx, c, spec)
-	if err != nil && !spec.keep && gaveUp(err) {
-		s.notify(context.Background(), out, notifyCancelled, &CancelledParams{RequestID: id, Reason: err.Error()}, rev20260728)
+	o, answered := s.await(ctx, c, spec)
+	if !answered && !s.forget(id) {
+		o = <-c.answer // it came just then: there is nothing to cancel
+		c.report(s.log)
+	} else if !answered && !spec.keep {
+		note, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+		defer stop()
+		s.notify(note, out, notifyCancelled, &CancelledParams{RequestID: id, Reason: o.err.Error()}, rev20260728)
 	}
 	var peer *Error
-	if err != nil && !errors.As(err, &peer) {
-		err = fmt.Errorf("mcp: %s: %w", spec.method, err)
+	if o.err != nil && !errors.As(o.err, &peer) {
+		o.err = fmt.Errorf("mcp: %s: %w", spec.method, o.err)
 	}
-	return result, err
+	return o.result, o.err
 }
 
-// gaveUp reports whether the caller stopped waiting, as opposed to an answer
-// or the end of the session.
-func gaveUp(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+// sendWithin sends a request. A peer that does not read costs the caller no
+// more time than one that does not answer.
+func sendWithin(ctx context.Context, d time.Duration, out stream, frame []byte) error {
+	if d > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, d)
+		defer stop()
+	}
+	return out.send(ctx, frame)
 }
 
-// await waits for the answer of a call, and for its progress meanwhile.
-func (s *session) await(ctx context.Context, c *call, spec callSpec) (json.RawMessage, error) {
+// await waits for the answer of a call, and for its progress meanwhile. It
+// reports whether the call was answered, as opposed to given up.
+func (s *session) await(ctx context.Context, c *call, spec callSpec) (o outcome, answered bool) {
 	var expired, over <-chan time.Time
 	var timer *time.Timer
 	if spec.timeout > 0 {
@@ -727,35 +740,41 @@ func (s *session) await(ctx context.Context, c *call, spec callSpec) (json.RawMe
 	for {
 		select {
 		case o := <-c.answer:
-			c.report()
-			return o.result, o.err
+			c.report(s.log)
+			return o, true
 		case <-c.active:
-			if c.report(); timer != nil {
+			if c.report(s.log); timer != nil {
 				timer.Reset(spec.timeout)
 			}
 		case <-expired:
 			if !s.serving() {
-				return nil, fmt.Errorf("no answer within %v: %w", spec.timeout, context.DeadlineExceeded)
+				return outcome{err: fmt.Errorf("no answer within %v: %w", spec.timeout, context.DeadlineExceeded)}, false
 			}
 			timer.Reset(spec.timeout) // the peer waits for us
 		case <-over:
-			return nil, fmt.Errorf("no answer within %v: %w", spec.limit, context.DeadlineExceeded)
+			return outcome{err: fmt.Errorf("no answer within %v: %w", spec.limit, context.DeadlineExceeded)}, false
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return outcome{err: ctx.Err()}, false
 		}
 	}
 }
 
-// report runs the progress callbacks that wait.
-func (c *call) report() {
+// report runs the progress callbacks that wait. One that panics costs the
+// call nothing.
+func (c *call) report(log *slog.Logger) {
 	c.mu.Lock()
 	notices := c.notices
 	c.notices = nil
 	c.mu.Unlock()
 	for _, p := range notices {
-		if c.onNotice != nil {
+		func() {
+			defer func() {
+				if r := recover(); r != nil {
+					log.Error("mcp: panic in a progress callback", "panic", r, "stack", string(debug.Stack()))
+				}
+			}()
 			c.onNotice(p)
-		}
+		}()
 	}
 }
 
@@ -777,7 +796,7 @@ func (s *session) progressed(note *Request) {
 	s.mu.Lock()
 	c := s.calls[p.ProgressToken]
 	s.mu.Unlock()
-	if c == nil {
+	if c == nil || c.onNotice == nil { // without a callback no token was sent
 		return
 	}
 	c.mu.Lock()
@@ -806,10 +825,13 @@ func (s *session) complete(id ID, o outcome) bool {
 	return true
 }
 
-func (s *session) forget(id ID) {
+// forget gives a call up and reports whether it still waited for its answer.
+func (s *session) forget(id ID) bool {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, waited := s.calls[id]
 	delete(s.calls, id)
-	s.mu.Unlock()
+	return waited
 }
 
 // notify sends a notification.
