@@ -1061,7 +1061,7 @@ func (cs *ClientSession) listenModern(ctx context.Context, sub *Subscription, f 
 		sub.end(err)
 		ended <- err
 	}()
-	if d := pick(cs.opts.Timeout, cs.link.client.opts.Timeout); d > 0 {
+	if d, _ := cs.opts.limits(&cs.link.client.opts); d > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, d)
 		defer stop()
