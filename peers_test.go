@@ -53,7 +53,7 @@ func (l leg) revision() *revision {
 func (l leg) steps() []struct{ name, want string } {
 	rev := l.revision()
 	structured := `{"sum":42}`
-	elicit := `{"message":"Who?","fields":["agree","name"],"text":"Ada"}`
+	elicit := `{"message":"Who?","fields":["agree","name"],"text":"accept {\"agree\":true,\"name\":\"Ada\"}"}`
 	if !rev.atLeast(rev20250618) { // neither is in those revisions
 		structured, elicit = `null`, `{"fields":null,"text":"elicit"}`
 	}
@@ -62,14 +62,31 @@ func (l leg) steps() []struct{ name, want string } {
 		{"list", `{"tools":["echo","add","countdown","wait","ask","sample","roots","fail","panic","log"],
 			"resources":["demo://readme","demo://logo"],"templates":["demo://users/{id}/profile"],"prompts":["greet","review"]}`},
 		{"call", `{"echo":"Grüße <b>&</b> 世界 \u2028","sum":"{\"sum\":42}","structured":` + structured + `,"failed":true,"panic":-32603}`},
-		{"read", `{"readme":"demo","logo":"89504e470d0a1a0a","user":"42","missing":-32602}`},
-		{"prompt", `{"greet":"Ada","embedded":"demo://"}`},
-		{"progress", `{"seen":[1],"text":""}`},
+		{"read", `{"readme":"# demo","logo":"89504e470d0a1a0a","user":"user 42","missing":-32602}`},
+		{"prompt", `{"greet":"Greet Ada in a formal way","embedded":"demo://readme"}`},
+		{"progress", `{"seen":[1,2],"text":"lift-off"}`}, // TypeScript loses a notice that comes with the answer
 		{"cancel", `{"outcome":"cancelled","after":"still here"}`},
 		{"elicit", elicit},
 		{"sample", `{"text":"model heard: say hi"}`},
 		{"roots", `{"text":"file:///peer/one\nfile:///peer/two"}`},
 		{"close", `null`},
+	}
+}
+
+// TestPeersAsClients lets clients that nobody here wrote talk to our demo
+// server.
+func TestPeersAsClients(t *testing.T) {
+	shows(t, "stdio.framing", "stdio.stdout.clean", "cancel.receiver.no-response", "stdio.cancel.silent", "patterns.no-server-requests",
+		"progress.increasing", "progress.stop", "base.resulttype.present", "base.resulttype.value", "lifecycle.version.server-echo",
+		"version.dual.initialize", "version.dual.meta")
+	p := installPeers(t)
+	p.demo = filepath.Join(t.TempDir(), "mcp")
+	goBuild(t, "cmd/mcp", p.demo)
+	for _, l := range clientLegs {
+		t.Run(l.peer+"/"+l.version, func(t *testing.T) {
+			t.Parallel()
+			p.runClient(t, l)
+		})
 	}
 }
 

@@ -120,7 +120,7 @@ func main() {
 	})
 	step("progress", func(ctx context.Context) (any, error) {
 		seen := make(chan float64, 100)
-		r, err := p.call(ctx, "countdown", object{"from": 3, "delayMs": 5}, func(f float64) { seen <- f })
+		r, err := p.call(ctx, "countdown", object{"from": 3, "delayMs": 30}, func(f float64) { seen <- f })
 		if err != nil {
 			return nil, err
 		}

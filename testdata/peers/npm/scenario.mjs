@@ -5,7 +5,7 @@
 export const answers = {
   elicit: params => {
     asked.elicit = { message: params.message, fields: Object.keys(params.requestedSchema.properties).sort() };
-    return { action: 'accept', content: { name: 'Ada', agree: true } };
+    return { action: 'accept', content: { agree: true, name: 'Ada' } };
   },
   sample: params => {
     const prompt = first(params.messages[0].content).text;
@@ -74,7 +74,7 @@ export async function scenario(client, connect, call) {
   });
   await step('progress', async () => {
     const seen = [];
-    const done = await call('countdown', { from: 3, delayMs: 5 }, { onprogress: p => seen.push(p.progress) });
+    const done = await call('countdown', { from: 3, delayMs: 30 }, { onprogress: p => seen.push(p.progress) });
     return { seen, text: text(done) };
   });
   await step('cancel', async () => {
