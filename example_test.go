@@ -1,0 +1,427 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"mcpkit/mcp"
+)
+
+// newServer returns an empty server for an example.
+func newServer() *mcp.Server {
+	return mcp.NewServer(mcp.Implementation{Name: "example", Version: "1.0.0"}, nil)
+}
+
+// connect serves s in memory and returns a client's session with it.
+func connect(ctx context.Context, s *mcp.Server, opts *mcp.ClientOptions) *mcp.ClientSession {
+	client, server := mcp.InMemory()
+	if _, err := s.Connect(ctx, server); err != nil {
+		log.Fatal(err)
+	}
+	cs, err := mcp.NewClient(mcp.Implementation{Name: "host", Version: "1.0.0"}, opts).Connect(ctx, client)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return cs
+}
+
+// A server with one typed tool, and a client that calls it, in one process.
+func Example() {
+	type In struct {
+		A int `json:"a" jsonschema:"the first summand"`
+		B int `json:"b" jsonschema:"the second,minimum=0"`
+	}
+	type Out struct {
+		Sum int `json:"sum"`
+	}
+	s := mcp.NewServer(mcp.Implementation{Name: "sums", Version: "1.0.0"}, nil)
+	mcp.AddTool(s, mcp.Tool{Name: "add", Description: "Adds two numbers"},
+		func(ctx context.Context, req *mcp.Request, in In) (Out, error) {
+			return Out{Sum: in.A + in.B}, nil
+		})
+
+	ctx := context.Background()
+	client, server := mcp.InMemory()
+	if _, err := s.Connect(ctx, server); err != nil {
+		log.Fatal(err)
+	}
+	cs, err := mcp.NewClient(mcp.Implementation{Name: "host", Version: "1.0.0"}, nil).Connect(ctx, client)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cs.Close()
+
+	for tool, err := range cs.Tools(ctx) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(tool.Name, "-", tool.Description)
+	}
+	out, err := mcp.CallTool[Out](ctx, cs, "add", In{A: 40, B: 2})
+	fmt.Println(out.Sum, err)
+	_, err = mcp.CallTool[Out](ctx, cs, "add", map[string]any{"a": "x", "b": -1})
+	fmt.Println(err)
+	// Output:
+	// add - Adds two numbers
+	// 42 <nil>
+	// mcp: invalid arguments: /a: must be an integer, got a string; /b: must be at least 0
+}
+
+// A client that runs the server as a child process and stops it at the end.
+func ExampleCommand() {
+	ctx := context.Background()
+	c := mcp.NewClient(mcp.Implementation{Name: "host", Version: "1.0.0"}, nil)
+	cs, err := c.Connect(ctx, &mcp.Command{
+		Cmd:    exec.Command("npx", "-y", "@modelcontextprotocol/server-everything"),
+		Stderr: func(line string) { log.Println("server:", line) },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cs.Close()
+	fmt.Println(cs.Server().Name, "speaks", cs.Server().ProtocolVersion)
+	fmt.Println(mcp.CallTool[string](ctx, cs, "echo", map[string]any{"message": "hello"}))
+}
+
+// A tool that asks the user. It is written once: a client of 2025-11-25 is
+// asked while the tool waits; to one of 2026-07-28 the question goes as the
+// result, and the tool runs again from the top when the answer is there.
+func ExampleRequest_Elicit() {
+	type In struct {
+		File string `json:"file"`
+	}
+	runs := 0
+	s := newServer()
+	mcp.AddTool(s, mcp.Tool{Name: "delete"},
+		func(ctx context.Context, req *mcp.Request, in In) (string, error) {
+			runs++
+			answer, err := req.Elicit(ctx, "confirm", &mcp.ElicitParams{
+				Message:         "Delete " + in.File + "?",
+				RequestedSchema: json.RawMessage(`{"type": "object", "properties": {"keepCopy": {"type": "boolean"}}}`),
+			})
+			if err != nil {
+				return "", err // as it is: it may be the question
+			}
+			if answer.Action != "accept" {
+				return "kept", nil
+			}
+			return "deleted, " + string(answer.Content), nil
+		})
+
+	ctx := context.Background()
+	for _, version := range []string{mcp.Version20251125, mcp.Version20260728} {
+		cs := connect(ctx, s, &mcp.ClientOptions{
+			Versions: []string{version},
+			Elicit: func(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+				fmt.Println(p.Message)
+				return &mcp.ElicitResult{Action: "accept", Content: json.RawMessage(`{"keepCopy":true}`)}, nil
+			},
+		})
+		runs = 0
+		text, err := mcp.CallTool[string](ctx, cs, "delete", In{File: "a.txt"})
+		fmt.Println(version, "runs:", runs, text, err)
+		cs.Close()
+	}
+	// Output:
+	// Delete a.txt?
+	// 2025-11-25 runs: 1 deleted, {"keepCopy":true} <nil>
+	// Delete a.txt?
+	// 2026-07-28 runs: 2 deleted, {"keepCopy":true} <nil>
+}
+
+// A family of resources. What the variables stand for is in req.Vars.
+func ExampleServer_AddResourceTemplate() {
+	cities := map[string]string{"Bern": "134591", "Basel": "173863"}
+	s := newServer()
+	s.AddResourceTemplate(
+		mcp.ResourceTemplate{URITemplate: "city://{name}/people", Name: "people", MIMEType: "text/plain"},
+		func(ctx context.Context, req *mcp.Request) (*mcp.ReadResourceResult, error) {
+			people, ok := cities[req.Vars["name"]]
+			if !ok {
+				return nil, mcp.ResourceNotFound(req.Name)
+			}
+			return &mcp.ReadResourceResult{Contents: []mcp.ResourceContents{{Text: people}}}, nil
+		})
+
+	ctx := context.Background()
+	cs := connect(ctx, s, nil)
+	defer cs.Close()
+	r, err := cs.ReadResource(ctx, "city://Bern/people")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(r.Contents[0].URI, r.Contents[0].MIMEType, r.Contents[0].Text)
+	_, err = cs.ReadResource(ctx, "city://Rome/people")
+	fmt.Println(err)
+	// Output:
+	// city://Bern/people text/plain 134591
+	// mcp: resource not found: city://Rome/people (code -32602)
+}
+
+// A prompt with an argument. What the client gave is in req.Vars.
+func ExampleServer_AddPrompt() {
+	s := newServer()
+	s.AddPrompt(
+		mcp.Prompt{Name: "review", Arguments: []mcp.PromptArgument{{Name: "language", Required: true}}},
+		func(ctx context.Context, req *mcp.Request) (*mcp.GetPromptResult, error) {
+			text := "Review this " + req.Vars["language"] + " code."
+			return &mcp.GetPromptResult{Messages: []mcp.PromptMessage{{Role: "user", Content: mcp.Text(text)}}}, nil
+		})
+
+	ctx := context.Background()
+	cs := connect(ctx, s, nil)
+	defer cs.Close()
+	p, err := cs.GetPrompt(ctx, "review", map[string]string{"language": "Go"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(p.Messages[0].Role, "-", p.Messages[0].Content.Text)
+	_, err = cs.GetPrompt(ctx, "review", nil)
+	fmt.Println(err)
+	// Output:
+	// user - Review this Go code.
+	// mcp: prompt review needs the argument language (code -32602)
+}
+
+// A tool that says how far it is. Nothing is sent to a client that did not ask.
+func ExampleRequest_Progress() {
+	s := newServer()
+	mcp.AddTool(s, mcp.Tool{Name: "copy"},
+		func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+			total := 3.0
+			for i := range 3 {
+				req.Progress(ctx, mcp.ProgressParams{Progress: float64(i + 1), Total: &total})
+			}
+			return "copied", nil
+		})
+
+	ctx := context.Background()
+	cs := connect(ctx, s, nil)
+	defer cs.Close()
+	watching := cs.With(mcp.CallOptions{Progress: func(p mcp.ProgressParams) {
+		fmt.Println(p.Progress, "of", *p.Total)
+	}})
+	fmt.Println(mcp.CallTool[string](ctx, watching, "copy", nil))
+	// Output:
+	// 1 of 3
+	// 2 of 3
+	// 3 of 3
+	// copied <nil>
+}
+
+// Two ways to give up on a call: a time limit, and the context. Either way
+// the server is told, and the handler's context ends.
+func ExampleClientSession_With() {
+	events := make(chan string, 2)
+	s := newServer()
+	mcp.AddTool(s, mcp.Tool{Name: "wait"},
+		func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+			events <- "started"
+			<-ctx.Done()
+			events <- "stopped"
+			return "", ctx.Err()
+		})
+
+	ctx := context.Background()
+	cs := connect(ctx, s, nil)
+	defer cs.Close()
+	_, err := cs.With(mcp.CallOptions{Timeout: 10 * time.Millisecond}).CallTool(ctx, "wait", nil)
+	fmt.Println(errors.Is(err, context.DeadlineExceeded), <-events, <-events)
+
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		<-events
+		cancel()
+	}()
+	_, err = cs.CallTool(ctx, "wait", nil)
+	fmt.Println(errors.Is(err, context.Canceled), <-events)
+	// Output:
+	// true started stopped
+	// true stopped
+}
+
+// A client hears that a resource has changed: through subscriptions/listen at
+// 2026-07-28, through resources/subscribe before.
+func ExampleClientSession_Listen() {
+	s := newServer()
+	s.AddResource(mcp.Resource{URI: "clock://now", Name: "now"},
+		func(ctx context.Context, req *mcp.Request) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []mcp.ResourceContents{{Text: "noon"}}}, nil
+		})
+
+	ctx := context.Background()
+	for _, version := range []string{mcp.Version20251125, mcp.Version20260728} {
+		cs := connect(ctx, s, &mcp.ClientOptions{Versions: []string{version}})
+		sub, err := cs.Listen(ctx, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"clock://now"}})
+		if err != nil {
+			log.Fatal(err)
+		}
+		s.ResourceUpdated("clock://now")
+		for change, err := range sub.Events(ctx) {
+			fmt.Println(change.Method, change.URI, err)
+			sub.Close() // Events stops then
+		}
+		cs.Close()
+	}
+	// Output:
+	// notifications/resources/updated clock://now <nil>
+	// notifications/resources/updated clock://now <nil>
+}
+
+// Middleware sees every message that arrives and may refuse it.
+func ExampleServer_Use() {
+	s := newServer()
+	s.AddPrompt(mcp.Prompt{Name: "hello"}, func(ctx context.Context, req *mcp.Request) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{}, nil
+	})
+	s.Use(func(next mcp.Handler) mcp.Handler {
+		return func(ctx context.Context, req *mcp.Request) (any, error) {
+			result, err := next(ctx, req)
+			fmt.Println(req.Version(), req.Method, req.Name, err)
+			return result, err
+		}
+	}, func(next mcp.Handler) mcp.Handler {
+		return func(ctx context.Context, req *mcp.Request) (any, error) {
+			if req.Method == "prompts/list" {
+				return nil, mcp.Errorf(mcp.CodeInvalidRequest, "not today")
+			}
+			return next(ctx, req)
+		}
+	})
+
+	ctx := context.Background()
+	cs := connect(ctx, s, nil)
+	defer cs.Close()
+	if _, err := cs.GetPrompt(ctx, "hello", nil); err != nil {
+		log.Fatal(err)
+	}
+	for _, err := range cs.Prompts(ctx) {
+		fmt.Println("client:", err)
+	}
+	// Output:
+	// 2026-07-28 server/discover  <nil>
+	// 2026-07-28 prompts/get hello <nil>
+	// 2026-07-28 prompts/list  mcp: not today (code -32600)
+	// client: mcp: not today (code -32600)
+}
+
+// A tool whose schema is written by hand, and whose arguments come as they
+// were sent, with the schema's defaults filled in.
+func ExampleServer_AddTool() {
+	s := newServer()
+	s.AddTool(mcp.Tool{
+		Name: "search",
+		InputSchema: json.RawMessage(`{
+			"type": "object",
+			"properties": {"text": {"type": "string"}, "limit": {"type": "integer", "maximum": 100, "default": 10}},
+			"required": ["text"]
+		}`),
+	}, func(ctx context.Context, req *mcp.Request) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(string(req.Arguments))}}, nil
+	})
+
+	ctx := context.Background()
+	cs := connect(ctx, s, nil)
+	defer cs.Close()
+	for _, args := range []string{`{"text":"go"}`, `{"limit":1000}`} {
+		result, err := cs.CallTool(ctx, "search", json.RawMessage(args))
+		if err != nil {
+			log.Fatal(err) // a protocol error; what the tool reports is in the result
+		}
+		fmt.Println(result.IsError, result.Content[0].Text)
+	}
+	// Output:
+	// false {"text":"go","limit":10}
+	// true invalid arguments: /limit: must be at most 100; /text: is required
+}
+
+// How a caller tells errors apart.
+func ExampleError() {
+	s := newServer()
+	mcp.AddTool(s, mcp.Tool{Name: "open"},
+		func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+			return "", errors.New("the door is stuck")
+		})
+
+	ctx := context.Background()
+	cs := connect(ctx, s, nil)
+	defer cs.Close()
+
+	_, err := mcp.CallTool[string](ctx, cs, "open", nil)
+	var failed *mcp.ToolError // the tool ran and failed
+	fmt.Println(errors.As(err, &failed), err)
+
+	_, err = mcp.CallTool[string](ctx, cs, "close", nil)
+	var refused *mcp.Error // the server refused the request
+	fmt.Println(errors.As(err, &refused) && refused.Code == mcp.CodeInvalidParams, err)
+	// Output:
+	// true mcp: the door is stuck
+	// true mcp: unknown tool: close (code -32602)
+}
+
+// TestHouseReadme builds the programs of the README as a reader would, in a
+// module of their own, and runs the client, which starts the server.
+func TestHouseReadme(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	module := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		file := filepath.Join(module, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("go.mod", fmt.Sprintf("module example\n\ngo 1.24.0\n\nrequire mcpkit/mcp v0.0.0\n\nreplace mcpkit/mcp => %q\n", here))
+	var programs []string
+	for _, block := range strings.Split(strings.ReplaceAll(string(readme), "\r\n", "\n"), "\n```go\n")[1:] {
+		program, _, _ := strings.Cut(block, "```")
+		programs = append(programs, program)
+	}
+	if len(programs) != 2 {
+		t.Fatalf("the README has %d Go blocks, not a server and a client", len(programs))
+	}
+	write("server/main.go", programs[0])
+	write("client/main.go", programs[1])
+	run := func(name string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Dir = module
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off")
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s %q: %v\n%s%s", name, args, err, out, stderr.String())
+		}
+		return string(out)
+	}
+	exe := ""
+	if runtime.GOOS == "windows" {
+		exe = ".exe"
+	}
+	run("go", "build", "-o", "greeter"+exe, "./server")
+	run("go", "build", "-o", "host"+exe, "./client")
+	if got, want := run(filepath.Join(module, "host"+exe)), "Hello, Ada!\n"; got != want {
+		t.Errorf("the README's client printed %q, not %q", got, want)
+	}
+}
