@@ -273,7 +273,7 @@ func (ss *ServerSession) admit(req *Request) *Error {
 		}
 		return nil
 	}
-	if req.params.version != nil {
+	if req.params.version != nil && ss.server.modern() {
 		version, ok := stringValue(req.params.version)
 		if !ok {
 			return Errorf(CodeInvalidParams, "params._meta[%q] must be a string", metaProtocolVersion)
@@ -328,8 +328,8 @@ func (ss *ServerSession) admitEarly(req *Request) *Error {
 	switch {
 	case req.Method == methodPing:
 		return nil
-	case req.params.capabilities != nil,
-		methodDefined(req.Method, rev20260728, true) && !methodDefined(req.Method, rev20251125, true):
+	case ss.server.modern() && (req.params.capabilities != nil ||
+		methodDefined(req.Method, rev20260728, true) && !methodDefined(req.Method, rev20251125, true)):
 		return missingMeta(metaProtocolVersion, metaClientCapabilities)
 	case !ss.server.serves(req):
 		return methodNotFound(req.Method)
@@ -352,6 +352,11 @@ func (s *Server) revision(version string) *revision {
 	}
 	return nil
 }
+
+// modern reports whether the server serves a revision without initialize. One
+// that does not takes the _meta of such a request for what earlier servers
+// took it, so that the client falls back.
+func (s *Server) modern() bool { return s.revs[len(s.revs)-1].modern }
 
 // modernVersions lists the served revisions that need no initialize.
 func (s *Server) modernVersions() []string {
@@ -490,19 +495,20 @@ func (s *Server) serves(req *Request) bool {
 	return true
 }
 
-// capabilities returns what the server declares. Under s.mu.
+// capabilities returns what the server declares: what it has, or had once, so
+// that a list which has become empty can still be read. Under s.mu.
 func (s *Server) capabilities() ServerCapabilities {
 	if s.opts.Capabilities != nil {
 		return *s.opts.Capabilities
 	}
 	caps := ServerCapabilities{Logging: &struct{}{}}
-	if len(s.tools.list) > 0 {
+	if s.tools.next > 0 {
 		caps.Tools = &ListCapability{ListChanged: true}
 	}
-	if len(s.prompts.list) > 0 {
+	if s.prompts.next > 0 {
 		caps.Prompts = &ListCapability{ListChanged: true}
 	}
-	if len(s.resources.list)+len(s.templates.list) > 0 {
+	if s.resources.next+s.templates.next > 0 {
 		caps.Resources = &ResourcesCapability{ListChanged: true, Subscribe: true}
 	}
 	if s.opts.Complete != nil {
@@ -562,8 +568,12 @@ func (s *Server) initialize(_ context.Context, req *Request) (any, error) {
 	if ss.rev != nil {
 		return nil, Errorf(CodeInvalidRequest, "the session is initialized already")
 	}
+	var known InitializeParams // without the capabilities that came later
+	if err := decodeAt(req.Params, &known, rev, true); err != nil {
+		return nil, Errorf(CodeInvalidParams, "%v", err)
+	}
 	ss.rev, req.rev = rev, rev
-	ss.client = &clientFacts{info: p.ClientInfo, caps: p.Capabilities}
+	ss.client = &clientFacts{info: p.ClientInfo, caps: known.Capabilities}
 	ss.core.mu.Lock()
 	ss.core.batches = rev.batches
 	ss.core.mu.Unlock()
@@ -780,6 +790,11 @@ func (s *Server) callTool(ctx context.Context, req *Request) (any, error) {
 	}
 	if req.params.arguments != nil && req.params.arguments[0] != '{' {
 		return nil, Errorf(CodeInvalidParams, "params.arguments must be an object")
+	}
+	// The schema may not look at every object, and who reads the arguments
+	// after it may take another one of the two.
+	if name, twice := repeatedMember(&scanner{data: req.params.arguments}, make([][]byte, 0, 16)); twice {
+		return nil, Errorf(CodeInvalidParams, "params.arguments: %s is given twice", name)
 	}
 	req.Arguments = e.input.applyDefaults(req.params.arguments)
 	if err := e.input.Validate(req.Arguments); err != nil {
@@ -1920,7 +1935,7 @@ func (s *Server) inputRequired(req *Request, need *InputRequired) (any, error) {
 			return nil, missingCapability(*missing)
 		}
 	}
-	plain, err := json.Marshal(&sealedState{
+	plain, err := encodeJSON(nil, &sealedState{
 		Answers: req.rounds.answers, State: req.rounds.state, Count: req.rounds.count,
 		Expires: time.Now().Add(s.opts.StateTTL).Unix(),
 	})

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 )
@@ -97,7 +98,8 @@ type Request struct {
 	answered func()
 
 	mu       sync.Mutex
-	ended    bool // answered or cancelled: nothing more may leave
+	ended    bool  // answered or cancelled: nothing more may leave
+	why      error // why it was cancelled
 	progress float64
 	reported bool
 }
@@ -259,6 +261,43 @@ func scanMembers(object []byte, path string, want func(key []byte) *[]byte) *Err
 	return nil
 }
 
+// repeatedMember returns the name of a member that some object within a JSON
+// value has twice. seen is scratch space.
+func repeatedMember(s *scanner, seen [][]byte) (name []byte, found bool) {
+	switch from := len(seen); s.peek() {
+	case '[':
+		s.open('[')
+		for n := 0; !found && s.more(']', n); n++ {
+			name, found = repeatedMember(s, seen)
+		}
+	case '{':
+		var many map[string]bool // instead of seen, once there are many
+		s.open('{')
+		for n := 0; !found && s.more('}', n); n++ {
+			name = s.key()
+			if n < 16 {
+				found = slices.ContainsFunc(seen[from:], func(k []byte) bool { return bytes.Equal(k, name) })
+				seen = append(seen, name)
+			} else {
+				if many == nil {
+					many = make(map[string]bool)
+					for _, k := range seen[from:] {
+						many[string(k)] = true
+					}
+				}
+				found = many[string(name)]
+				many[string(name)] = true
+			}
+			if !found {
+				name, found = repeatedMember(s, seen)
+			}
+		}
+	default:
+		s.skip()
+	}
+	return name, found
+}
+
 // A stream is the way out of one side of a session. Every connection has one;
 // a request over HTTP has its own.
 type stream interface {
@@ -266,7 +305,7 @@ type stream interface {
 	// behind.
 	send(ctx context.Context, frame []byte) error
 	// answer sends the last frame of a request; nil when a cancelled request
-	// gets none.
+	// gets none. It waits when the peer is far behind.
 	answer(frame []byte)
 }
 
@@ -316,7 +355,8 @@ type session struct {
 	lastID  int64
 	calls   map[ID]*call    // our requests that wait for an answer
 	running map[ID]*Request // the peer's requests being served
-	idle    chan struct{}   // closed when running is empty, if someone waits
+	busy    int             // requests whose answer has not been handed over
+	idle    chan struct{}   // closed when busy is 0, if someone waits
 	notes   []*Request      // notifications that wait for their callback
 	noting  bool            // a goroutine works on notes
 	batches bool            // the negotiated revision has batches
@@ -388,7 +428,7 @@ func (s *session) inputEnded(cause error) {
 	s.side.drain()
 	s.mu.Lock()
 	var idle chan struct{}
-	if len(s.running) > 0 {
+	if s.busy > 0 {
 		idle = make(chan struct{})
 		s.idle = idle
 	}
@@ -415,6 +455,11 @@ func (s *session) deliver(frame []byte, out stream) *Request {
 		return nil
 	}
 	m, isResponse, bad := decodeMessage(frame)
+	return s.route(m, isResponse, bad, out)
+}
+
+// route takes what decodeMessage made of one message.
+func (s *session) route(m Message, isResponse bool, bad *Error, out stream) *Request {
 	switch {
 	case bad != nil && isResponse:
 		if !s.complete(m.ID, outcome{err: fmt.Errorf("mcp: invalid response: %s", bad.Message)}) {
@@ -458,8 +503,8 @@ func (s *session) deliverBatch(members [][]byte, out stream) {
 		m, isResponse, bad := decodeMessage(member)
 		if answered := bad == nil && m.IsRequest() || bad != nil && !isResponse; !answered {
 			b.answer(nil)
-			s.deliver(member, out)
-		} else if req := s.deliver(member, b); req != nil {
+			s.route(m, isResponse, bad, out)
+		} else if req := s.route(m, isResponse, bad, b); req != nil {
 			go s.serve(req)
 		}
 	}
@@ -489,10 +534,11 @@ func (s *session) accept(req *Request) *Request {
 		bad = Errorf(CodeInternalError, "the session is closing")
 	case s.running[req.ID] != nil:
 		bad = Errorf(CodeInvalidRequest, "a request with this id is still running")
-	case len(s.running) >= maxRunning:
+	case s.busy >= maxRunning:
 		bad = Errorf(CodeInternalError, "too many requests are running")
 	default:
 		s.running[req.ID] = req
+		s.busy++
 	}
 	s.mu.Unlock()
 	switch {
@@ -513,17 +559,13 @@ func (s *session) serve(req *Request) {
 	req.mu.Lock()
 	req.cancel = cancel
 	if req.ended { // cancelled before it began
-		cancel(context.Canceled)
+		cancel(req.why)
 	}
 	req.mu.Unlock()
 	result, err := s.run(ctx, req)
 	frame := s.encodeAnswer(req, result, err)
 	s.mu.Lock()
-	delete(s.running, req.ID)
-	if len(s.running) == 0 && s.idle != nil {
-		defer close(s.idle) // after the answer is out
-		s.idle = nil
-	}
+	delete(s.running, req.ID) // who has the answer may use the id again
 	s.mu.Unlock()
 	if !req.end() {
 		frame = nil // a cancelled request is not answered
@@ -533,33 +575,49 @@ func (s *session) serve(req *Request) {
 	if req.answered != nil {
 		req.answered()
 	}
+	s.mu.Lock()
+	if s.busy--; s.busy == 0 && s.idle != nil {
+		close(s.idle)
+		s.idle = nil
+	}
+	s.mu.Unlock()
 }
 
 // run calls the side's handler and turns a panic into an error.
 func (s *session) run(ctx context.Context, req *Request) (result any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.log.Error("mcp: panic in a handler", "method", req.Method, "panic", p, "stack", string(debug.Stack()))
-			result, err = nil, Errorf(CodeInternalError, "internal error")
-		}
-	}()
+	defer s.recovered(req, &err)
 	return s.side.handle(ctx, req)
 }
 
-func (s *session) encodeAnswer(req *Request, result any, err error) []byte {
-	if err == nil {
-		var frame []byte
-		if frame, err = s.side.appendResult(appendResultHead(nil, req.ID), req, result); err == nil {
-			return append(frame, '}')
-		}
+// recovered turns a panic of the user's code into an error. It is deferred.
+func (s *session) recovered(req *Request, err *error) {
+	if p := recover(); p != nil {
+		s.log.Error("mcp: panic in a handler", "method", req.Method, "panic", p, "stack", string(debug.Stack()))
+		*err = Errorf(CodeInternalError, "internal error")
 	}
-	return appendError(nil, req.ID, s.wireError(req, err))
+}
+
+func (s *session) encodeAnswer(req *Request, result any, err error) []byte {
+	var frame []byte
+	if err == nil {
+		frame, err = s.encodeResult(req, result)
+	}
+	if err != nil {
+		return appendError(nil, req.ID, s.wireError(req, err))
+	}
+	return append(frame, '}')
+}
+
+// encodeResult runs the user's code, too, where a result encodes itself.
+func (s *session) encodeResult(req *Request, result any) (frame []byte, err error) {
+	defer s.recovered(req, &err)
+	return s.side.appendResult(appendResultHead(nil, req.ID), req, result)
 }
 
 // wireError is what the peer gets to know of an error.
 func (s *session) wireError(req *Request, err error) *Error {
 	var e *Error
-	if errors.As(err, &e) && e.Code != 0 {
+	if errors.As(err, &e) && e != nil && e.Code != 0 {
 		return e
 	}
 	s.log.Error("mcp: request failed", "method", req.Method, "error", err)
@@ -633,8 +691,9 @@ func (s *session) cancelled(note *Request) {
 	s.log.Info("mcp: request cancelled by the peer", "method", req.Method, "reason", p.Reason)
 	req.mu.Lock()
 	defer req.mu.Unlock()
+	req.why = &cancelledByPeer{p.Reason}
 	if req.cancel != nil {
-		req.cancel(&cancelledByPeer{p.Reason})
+		req.cancel(req.why)
 	}
 }
 
@@ -951,6 +1010,15 @@ func (w *connStream) answer(frame []byte) {
 		return
 	}
 	w.mu.Lock()
+	for w.size >= maxBacklog && w.session.ctx.Err() == nil { // a peer that does not read is not read either
+		drained := w.waiter()
+		w.mu.Unlock()
+		select {
+		case <-drained:
+		case <-w.session.ctx.Done():
+		}
+		w.mu.Lock()
+	}
 	mine := w.push(frame)
 	w.mu.Unlock()
 	if mine {

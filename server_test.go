@@ -1,0 +1,522 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// These tests are a client that knows nothing of this package: JSON lines in,
+// JSON lines out.
+
+// next reads one frame.
+func (c *wireClient) next() string {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	frame, err := c.conn.Read(ctx)
+	if err != nil {
+		c.t.Fatalf("no frame: %v", err)
+	}
+	return string(frame)
+}
+
+// call sends a frame and returns the one that follows.
+func (c *wireClient) call(frame string) string {
+	c.t.Helper()
+	c.send(frame)
+	return c.next()
+}
+
+// alive checks that the connection still answers, and that nothing else was
+// on its way.
+func (c *wireClient) alive() {
+	c.t.Helper()
+	fits(c.t, c.call(`{"jsonrpc":"2.0","id":"alive","method":"ping"}`), `{"id":"alive","result":{}}`)
+}
+
+// initialize opens a session of a legacy revision.
+func (c *wireClient) initialize(version, capabilities string) string {
+	c.t.Helper()
+	got := c.call(initializeFrame("0", version, capabilities))
+	fits(c.t, got, `{"id":0,"result":{"protocolVersion":"`+version+`"}}`)
+	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return got
+}
+
+func initializeFrame(id, version, capabilities string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":` + capabilities + `,"clientInfo":{"name":"t","version":"0"}}}`
+}
+
+// request is a request frame; params are the members of params.
+func request(id, method, params string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{` + params + `}}`
+}
+
+// modernRequest is a request frame of 2026-07-28.
+func modernRequest(id, method, params, capabilities string) string {
+	if params != "" {
+		params += ","
+	}
+	return request(id, method, params+`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":`+capabilities+`}`)
+}
+
+// fits checks that a frame has all that want has: objects may have more
+// members, where want has null the member must be absent, and the rest is
+// the same to the digit.
+func fits(t *testing.T, got, want string) {
+	t.Helper()
+	if err := misfit(parsed(t, got), parsed(t, want), ""); err != nil {
+		t.Errorf("%v\ngot  %s\nwant %s", err, got, want)
+	}
+}
+
+func parsed(t *testing.T, text string) (v any) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return v
+}
+
+func misfit(got, want any, path string) error {
+	switch want := want.(type) {
+	case map[string]any:
+		object, ok := got.(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s is not an object", path)
+		}
+		for name, w := range want {
+			g, there := object[name]
+			if w == nil {
+				if there {
+					return fmt.Errorf("%s.%s is there", path, name)
+				}
+			} else if err := misfit(g, w, path+"."+name); err != nil {
+				return err
+			}
+		}
+	case []any:
+		array, ok := got.([]any)
+		if !ok || len(array) != len(want) {
+			return fmt.Errorf("%s has not %d elements", path, len(want))
+		}
+		for i := range want {
+			if err := misfit(array[i], want[i], fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return err
+			}
+		}
+	default:
+		if got != want {
+			return fmt.Errorf("%s is %v", path, got)
+		}
+	}
+	return nil
+}
+
+// memberOf returns a member of a frame, by its path, as JSON.
+func memberOf(t *testing.T, frame string, path ...string) string {
+	t.Helper()
+	raw := json.RawMessage(frame)
+	for _, name := range path {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &object); err != nil {
+			t.Fatalf("%v: %s", err, frame)
+		}
+		raw = object[name]
+	}
+	return string(raw)
+}
+
+// rawTool registers a tool that takes any object.
+func rawTool(s *Server, name string, h ToolHandler) {
+	s.AddTool(Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, h)
+}
+
+func textResult(format string, args ...any) *CallToolResult {
+	return &CallToolResult{Content: []Content{Text(fmt.Sprintf(format, args...))}}
+}
+
+func emptyServer(opts *ServerOptions) *Server {
+	return NewServer(Implementation{Name: "test", Version: "1"}, opts)
+}
+
+func TestServerEchoesIDsExactly(t *testing.T) {
+	shows(t, "base.response.same-id", "base.id.type", "base.result.present", "base.response.exclusive", "ping.respond", "base.jsonrpc.conform")
+	leakCheck(t)
+	c, _ := dialServer(t, testServer(nil))
+	for _, id := range []string{`0`, `-1`, `2147483648`, `1774232524389`, `9007199254740993`, `9223372036854775807`, `18446744073709551616`, `"1"`, `"001"`, `""`, `"9007199254740993"`, `"é\u0000"`, `"\u00e9"`} {
+		if got, want := c.call(`{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`), `{"jsonrpc":"2.0","id":`+id+`,"result":{}}`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestServerTellsNumberFromStringIDs(t *testing.T) {
+	shows(t, "base.response.same-id", "base.id.type", "cancel.receiver.stop")
+	leakCheck(t)
+	s := emptyServer(nil)
+	began, release := make(chan string), make(chan struct{})
+	rawTool(s, "t", func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		began <- req.ID.String()
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return textResult("%s", req.ID), nil
+	})
+	c, _ := dialServer(t, s)
+	c.initialize("2025-11-25", "{}")
+	c.send(request("1", "tools/call", `"name":"t"`))
+	<-began
+	c.send(request(`"1"`, "tools/call", `"name":"t"`))
+	<-began
+	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"1"}}`)
+	c.alive()
+	close(release)
+	fits(t, c.next(), `{"id":1,"result":{"content":[{"text":"1"}]}}`)
+	c.alive()
+}
+
+// Frames that are no request, or not a good one, cost only themselves.
+func TestServerRefusesBadFrames(t *testing.T) {
+	shows(t, "base.id.not-null", "base.id.type", "base.error.id-unreadable", "base.error.object", "base.error.code-integer", "errors.parse", "errors.invalid-request", "base.notif.no-response", "base.batch.rejected")
+	leakCheck(t)
+	c, _ := dialServer(t, testServer(nil))
+	c.initialize("2025-11-25", "{}")
+	for frame, want := range map[string]string{
+		`{oops`: `{"id":null,"error":{"code":-32700}}`,
+		``:      `{"id":null,"error":{"code":-32700}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping"`:                `{"id":null,"error":{"code":-32700}}`,
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\xff\"}": `{"id":null,"error":{"code":-32700}}`,
+		`null`: `{"id":null,"error":{"code":-32600}}`,
+		`42`:   `{"id":null,"error":{"code":-32600}}`,
+		`"x"`:  `{"id":null,"error":{"code":-32600}}`,
+		`[]`:   `{"id":null,"error":{"code":-32600}}`,
+		`{}`:   `{"id":null,"error":{"code":-32600}}`,
+		`{"jsonrpc":"2.0","id":null,"method":"tools/list"}`:                             `{"id":null,"error":{"code":-32600}}`,
+		`{"jsonrpc":"2.0","id":1.5,"method":"tools/list"}`:                              `{"id":null,"error":{"code":-32600}}`,
+		`{"jsonrpc":"2.0","id":1e400,"method":"tools/list"}`:                            `{"id":null,"error":{"code":-32600}}`,
+		`{"jsonrpc":"2.0","id":{},"method":"tools/list"}`:                               `{"id":null,"error":{"code":-32600}}`,
+		`{"jsonrpc":"2.0","id":[],"method":"tools/list"}`:                               `{"id":null,"error":{"code":-32600}}`,
+		`{"jsonrpc":"2.0","id":true,"method":"tools/list"}`:                             `{"id":null,"error":{"code":-32600}}`,
+		`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`:                               `{"id":null,"error":{"code":-32600}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}`:                `{"id":1,"error":{"code":-32600}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"params":{}}`:              `{"id":1,"error":{"code":-32600}}`,
+		`{"jsonrpc":"1.0","id":1,"method":"ping"}`:                                      `{"id":1,"error":{"code":-32600}}`,
+		`{"id":1,"method":"ping"}`:                                                      `{"id":1,"error":{"code":-32600}}`,
+		`{"jsonrpc":"2.0","id":1,"method":7}`:                                           `{"id":1,"error":{"code":-32600}}`,
+		`{"jsonrpc":"2.0","id":1,"method":""}`:                                          `{"id":1,"error":{"code":-32600}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}`:                          `{"id":1,"error":{"code":-32600}}`,
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`:                                    `{"id":null,"error":{"code":-32600}}`,
+		`{"jsonrpc":"2.0","method":"no/such/notification"}`:                             "",
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}`:              "",
+		`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"panic"}}`:             "",
+		`{"jsonrpc":"2.0","id":77,"result":{}}`:                                         "",
+		`{"jsonrpc":"2.0","id":77,"result":{},"error":{"code":1,"message":"x"}}`:        "",
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`:             "",
+		`{"jsonrpc":"2.0","error":{"code":-32700,"message":"x","data":[{"any":null}]}}`: "",
+	} {
+		c.send(frame)
+		if want != "" {
+			got := c.next()
+			fits(t, got, want)
+			if t.Failed() {
+				t.Fatalf("sent %s", frame)
+			}
+		}
+		c.alive()
+	}
+}
+
+// Only the exact name of a member counts.
+func TestServerMatchesMemberNamesExactly(t *testing.T) {
+	shows(t, "errors.invalid-params", "tools.name.case")
+	leakCheck(t)
+	s := testServer(nil)
+	rawTool(s, "secret", func(context.Context, *Request) (*CallToolResult, error) {
+		t.Error("secret ran")
+		return nil, nil
+	})
+	rawTool(s, "echo", func(_ context.Context, req *Request) (*CallToolResult, error) {
+		return textResult("%s", req.Arguments), nil
+	})
+	c, _ := dialServer(t, s)
+	c.initialize("2025-11-25", "{}")
+	for frame, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":2,"method":"ping","Method":"tools/call","PARAMS":{"name":"secret","arguments":{}}}`:    `{"id":2,"result":{}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo"},"param\u017f":{"name":"secret"}}`:     `{"id":2,"result":{"content":[{"text":"{}"}]}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","Name":"secret","argument\u017f":[]}}`: `{"id":2,"result":{"content":[{"text":"{}"}]}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"Name":"secret"}}`:                                   `{"id":2,"error":{"code":-32602}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"Echo"}}`:                                     `{"id":2,"error":{"code":-32602}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"Ping"}`:                                                                    `{"id":2,"error":{"code":-32601}}`,
+		`{"jsonrpc":"2.0","id":2,"m\u0065thod":"ping"}`:                                                               `{"id":2,"result":{}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"A":5,"b":2}}}`:      `{"id":2,"result":{"isError":true}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add","arguments":{"A":1,"b":2}}}`:            `{"id":2,"result":{"isError":true}}`,
+	} {
+		fits(t, c.call(frame), want)
+	}
+}
+
+// A member that is there twice is read as the one by some and as the other by
+// others.
+func TestServerRefusesMembersGivenTwice(t *testing.T) {
+	shows(t, "errors.invalid-params", "tools.sec.validate-input")
+	leakCheck(t)
+	s := testServer(&ServerOptions{Complete: func(context.Context, *Request, *CompleteParams) (*CompleteResult, error) { return nil, nil }})
+	rawTool(s, "raw", func(_ context.Context, req *Request) (*CallToolResult, error) {
+		return textResult("%s", req.Arguments), nil
+	})
+	c, _ := dialServer(t, s)
+	c.initialize("2025-11-25", "{}")
+	wide := new(strings.Builder)
+	for i := range 40 {
+		fmt.Fprintf(wide, `"k%d":{"same":1},`, i)
+	}
+	for _, call := range []struct{ method, params string }{
+		{"tools/call", `"name":"add","name":"add","arguments":{"a":1,"b":2}`},
+		{"tools/call", `"name":"raw","n\u0061me":"raw"`},
+		{"tools/call", `"name":"raw","arguments":{},"arguments":{}`},
+		{"tools/call", `"name":"add","arguments":{"a":1,"a":2,"b":2}`},
+		{"tools/call", `"name":"raw","arguments":{"a":1,"a":2}`},
+		{"tools/call", `"name":"raw","arguments":{"":1,"":2}`},
+		{"tools/call", `"name":"raw","arguments":{"a":1,"\u0061":2}`},
+		{"tools/call", `"name":"raw","arguments":{"x":[[{"y":{"a":1,"b":[],"a":2}}]]}`},
+		{"tools/call", `"name":"raw","arguments":{` + wide.String() + `"k3":1}`},
+		{"tools/call", `"name":"raw","arguments":{` + wide.String() + `"k39":1}`},
+		{"tools/call", `"name":"raw","_meta":{},"_meta":{}`},
+		{"tools/call", `"name":"raw","_meta":{"progressToken":1,"progressToken":2}`},
+		{"tools/list", `"cursor":"1","cursor":"2"`},
+		{"resources/read", `"uri":"test://a","uri":"test://a"`},
+		{"prompts/get", `"name":"greet","arguments":{"name":"a","name":"b"}`},
+		{"logging/setLevel", `"level":"info","level":"info"`},
+		{"completion/complete", `"ref":{"type":"ref/prompt","name":"greet","name":"greet"},"argument":{"name":"name","value":""}`},
+		{"resources/subscribe", `"uri":"test://a","uri":"test://a"`},
+	} {
+		fits(t, c.call(request("1", call.method, call.params)), `{"id":1,"error":{"code":-32602}}`)
+	}
+	for _, arguments := range []string{`{` + wide.String() + `"k":[{"same":1},{"same":1}]}`, `{"a":{"a":{"a":1}},"b":[1,1]}`} {
+		got := c.call(request("1", "tools/call", `"name":"raw","arguments":`+arguments))
+		quoted, _ := json.Marshal(arguments)
+		fits(t, got, `{"result":{"content":[{"text":`+string(quoted)+`}]}}`)
+	}
+}
+
+// Whatever params are, the answer is a result or -32602, and the connection lives.
+func TestServerSurvivesParamsOfAnyShape(t *testing.T) {
+	shows(t, "errors.invalid-params", "tools.error.malformed", "completion.validate", "completion.error.ref", "logging.error.level", "prompts.error.args", "prompts.args.validate", "resources.sec.uri", "base.components.legacy", "pagination.invalid")
+	leakCheck(t)
+	s := testServer(&ServerOptions{Complete: func(context.Context, *Request, *CompleteParams) (*CompleteResult, error) {
+		return &CompleteResult{}, nil
+	}})
+	c, _ := dialServer(t, s)
+	c.initialize("2025-11-25", "{}")
+	optional := map[string]bool{"ping": true, "tools/list": true, "resources/list": true, "resources/templates/list": true, "prompts/list": true}
+	members := map[string][]string{
+		"ping": nil, "initialize": nil, "resources/list": {`"cursor":7`, `"cursor":null`, `"cursor":{}`}, "resources/templates/list": {`"cursor":7`},
+		"prompts/list": {`"cursor":7`}, "tools/list": {`"cursor":7`, `"cursor":null`, `"cursor":"no"`, `"cursor":""`, `"cursor":"-1"`, `"cursor":"99999999999999999999"`},
+		"tools/call":          {`"name":null`, `"name":7`, `"name":{}`, `"name":"add","arguments":null`, `"name":"add","arguments":[]`, `"name":"add","arguments":"x"`, `"name":"add","arguments":7`},
+		"resources/read":      {`"uri":null`, `"uri":7`, `"uri":""`, `"uri":"a"`, `"uri":"/etc/passwd"`, `"uri":"test://a b"`},
+		"resources/subscribe": {`"uri":null`, `"uri":7`, `"uri":"test://nothing"`}, "resources/unsubscribe": {`"uri":7`},
+		"prompts/get":      {`"name":null`, `"name":7`, `"name":"greet"`, `"name":"greet","arguments":null`, `"name":"greet","arguments":[]`, `"name":"greet","arguments":{"name":7}`, `"name":"greet","arguments":{"name":null}`, `"name":"greet","arguments":{"other":"x"}`},
+		"logging/setLevel": {`"level":null`, `"level":7`, `"level":"loud"`, `"level":"Info"`, `"level":""`},
+		"completion/complete": {`"ref":null`, `"ref":{"type":"ref/prompt","name":"greet"}`, `"argument":{"name":"name","value":""}`, `"ref":{"type":"ref/prompt"},"argument":{"name":"name","value":""}`,
+			`"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"name"}`, `"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"name","value":7}`,
+			`"ref":{"type":"ref/other","name":"greet"},"argument":{"name":"name","value":""}`, `"ref":{"type":"ref/prompt","name":"no"},"argument":{"name":"name","value":""}`,
+			`"ref":{"type":"ref/resource","uri":"no"},"argument":{"name":"name","value":""}`},
+	}
+	for method, bad := range members {
+		for _, params := range []string{"null", "[]", `"x"`, "7", "true", `{"_meta":null}`, `{"_meta":[]}`, `{"_meta":{"progressToken":null}}`, `{"_meta":{"progressToken":1.5}}`, `{"_meta":{"progressToken":{}}}`} {
+			fits(t, c.call(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`), `{"id":1,"error":{"code":-32602}}`)
+		}
+		got := c.call(`{"jsonrpc":"2.0","id":1,"method":"` + method + `"}`)
+		if optional[method] {
+			fits(t, got, `{"id":1,"error":null,"result":{}}`)
+		} else {
+			fits(t, got, `{"id":1,"error":{"code":-32602}}`)
+		}
+		for _, params := range bad {
+			fits(t, c.call(request("1", method, params)), `{"id":1,"error":{"code":-32602}}`)
+		}
+		if t.Failed() {
+			t.Fatal(method)
+		}
+	}
+	c.alive()
+}
+
+func TestServerWantsInitializeFirst(t *testing.T) {
+	shows(t, "lifecycle.init.first", "lifecycle.init.ping-early", "errors.method-not-found", "lifecycle.init.result", "version.dual.initialize")
+	leakCheck(t)
+	c, _ := dialServer(t, testServer(nil))
+	c.alive()
+	fits(t, c.call(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`), `{"id":1,"error":{"code":-32602}}`)
+	fits(t, c.call(request("2", "tools/call", `"name":"add","arguments":{"a":1,"b":1}`)), `{"id":2,"error":{"code":-32602}}`)
+	fits(t, c.call(`{"jsonrpc":"2.0","id":3,"method":"no/such"}`), `{"id":3,"error":{"code":-32601}}`)
+	// The call is read before initialize is answered, and yet comes after it.
+	c.send(initializeFrame("4", "2025-06-18", "{}"), request("5", "tools/call", `"name":"add","arguments":{"a":1,"b":2}`))
+	fits(t, c.next(), `{"id":4,"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"test","version":"1"},"capabilities":{"tools":{},"resources":{},"prompts":{},"completions":null}}}`)
+	fits(t, c.next(), `{"id":5,"result":{"structuredContent":{"sum":3}}}`)
+	fits(t, c.call(initializeFrame("6", "2024-11-05", "{}")), `{"id":6,"error":{"code":-32600}}`)
+	fits(t, c.call(request("7", "tools/call", `"name":"add","arguments":{"a":1,"b":2}`)), `{"id":7,"result":{"structuredContent":{"sum":3}}}`)
+}
+
+func TestServerChoosesTheVersion(t *testing.T) {
+	shows(t, "lifecycle.version.server-echo", "lifecycle.version.server-other", "lifecycle.version.server-latest", "lifecycle.errors", "version.matrix.legacy-stdio", "version.modern-only.initialize-error")
+	leakCheck(t)
+	for _, c := range []struct {
+		versions    []string
+		asked, want string
+	}{
+		{nil, `"2024-11-05"`, "2024-11-05"}, {nil, `"2025-03-26"`, "2025-03-26"}, {nil, `"2025-06-18"`, "2025-06-18"}, {nil, `"2025-11-25"`, "2025-11-25"},
+		{nil, `"2026-07-28"`, "2025-11-25"}, {nil, `"1999-01-01"`, "2025-11-25"}, {nil, `"9999-01-01"`, "2025-11-25"}, {nil, `""`, "2025-11-25"},
+		{[]string{"2025-03-26", "2024-11-05"}, `"2025-11-25"`, "2025-03-26"}, {[]string{"2024-11-05", "2026-07-28"}, `"2026-07-28"`, "2024-11-05"},
+		{nil, `7`, ""}, {nil, `null`, ""}, {[]string{"2026-07-28"}, `"2025-11-25"`, "none"},
+	} {
+		client, _ := dialServer(t, testServer(&ServerOptions{Versions: c.versions}))
+		got := client.call(request("1", "initialize", `"protocolVersion":`+c.asked+`,"capabilities":{},"clientInfo":{"name":"t","version":"0"}`))
+		switch c.want {
+		case "":
+			fits(t, got, `{"id":1,"error":{"code":-32602}}`)
+		case "none":
+			fits(t, got, `{"id":1,"error":{"code":-32022,"data":{"supported":["2026-07-28"],"requested":`+c.asked+`}}}`)
+		default:
+			fits(t, got, `{"id":1,"result":{"protocolVersion":"`+c.want+`","resultType":null,"ttlMs":null,"_meta":null}}`)
+		}
+	}
+	client, _ := dialServer(t, testServer(nil))
+	fits(t, client.call(request("1", "initialize", `"capabilities":{},"clientInfo":{"name":"t","version":"0"}`)), `{"error":{"code":-32602}}`)
+	fits(t, client.call(initializeFrame("2", "2025-11-25", "{}")), `{"id":2,"result":{"protocolVersion":"2025-11-25"}}`) // the refusal cost nothing
+}
+
+// A server that does not speak 2026-07-28 is to its clients what servers were
+// before.
+func TestLegacyOnlyServerKnowsNothingOfLaterMeta(t *testing.T) {
+	shows(t, "errors.method-not-found")
+	leakCheck(t)
+	s := testServer(&ServerOptions{Versions: []string{Version20250618}})
+	c, _ := dialServer(t, s)
+	fits(t, c.call(modernRequest("1", "server/discover", "", "{}")), `{"id":1,"error":{"code":-32601}}`)
+	c.initialize("2025-06-18", "{}")
+	fits(t, c.call(modernRequest("2", "tools/list", "", "{}")), `{"id":2,"result":{"resultType":null}}`)
+	cs := pair(t, s, ClientOptions{})
+	if got := cs.Server().ProtocolVersion; got != Version20250618 {
+		t.Errorf("our client speaks %q with it", got)
+	}
+}
+
+func TestServerServesModernRequestsByThemselves(t *testing.T) {
+	shows(t, "version.no-discover-needed", "version.dual.meta", "version.dual.concurrent", "stateless.no-prior-context", "stateless.interleaving", "discover.implement", "discover.result.shape", "meta.request.missing-32602", "meta.request.client-info-optional", "version.unsupported", "base.components.modern", "errors.reserved.meaning", "base.error.id-required")
+	leakCheck(t)
+	s := testServer(&ServerOptions{Instructions: "Be kind."})
+	c, _ := dialServer(t, s)
+	fits(t, c.call(modernRequest("1", "tools/call", `"name":"add","arguments":{"a":1,"b":2}`, "{}")), `{"id":1,"result":{"resultType":"complete","structuredContent":{"sum":3}}}`)
+	const version, caps = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientCapabilities":{}`
+	for meta, want := range map[string]string{
+		caps:    `{"code":-32602}`,
+		version: `{"code":-32602}`,
+		`"io.modelcontextprotocol/protocolVersion":7,` + caps:                       `{"code":-32602}`,
+		`"io.modelcontextprotocol/protocolVersion":null,` + caps:                    `{"code":-32602}`,
+		version + `,"io.modelcontextprotocol/clientCapabilities":[]`:                `{"code":-32602}`,
+		version + `,"io.modelcontextprotocol/clientCapabilities":null`:              `{"code":-32602}`,
+		version + `,"io.modelcontextprotocol/clientCapabilities":{"roots":7}`:       `{"code":-32602}`,
+		version + `,` + caps + `,"io.modelcontextprotocol/clientInfo":7`:            `{"code":-32602}`,
+		version + `,` + caps + `,"io.modelcontextprotocol/clientInfo":{"name":"x"}`: `{"code":-32602}`,
+		version + `,` + caps + `,"io.modelcontextprotocol/logLevel":"loud"`:         `{"code":-32602}`,
+		version + `,` + caps + `,"io.modelcontextprotocol/logLevel":7`:              `{"code":-32602}`,
+		version + `,` + version + `,` + caps:                                        `{"code":-32602}`,
+		`"io.modelcontextprotocol/protocolVersion":"2027-01-01",` + caps:            `{"code":-32022,"data":{"supported":["2026-07-28"],"requested":"2027-01-01"}}`,
+		`"io.modelcontextprotocol/protocolVersion":"2025-11-25",` + caps:            `{"code":-32022,"data":{"supported":["2026-07-28"],"requested":"2025-11-25"}}`,
+		`"io.modelcontextprotocol/protocolVersion":"",` + caps:                      `{"code":-32022,"data":{"supported":["2026-07-28"],"requested":""}}`,
+		`"IO.modelcontextprotocol/protocolVersion":"2026-07-28",` + caps:            `{"code":-32602}`,
+	} {
+		fits(t, c.call(request("2", "tools/list", `"_meta":{`+meta+`}`)), `{"id":2,"result":null,"error":`+want+`}`)
+	}
+	for range 2 { // as often as one likes, known version or not
+		fits(t, c.call(request("3", "server/discover", `"_meta":{"io.modelcontextprotocol/protocolVersion":"2027-01-01",`+caps+`}`)), `{"id":3,"error":{"code":-32022}}`)
+		fits(t, c.call(modernRequest("4", "server/discover", "", "{}")), `{"id":4,"result":{"supportedVersions":["2026-07-28"],"instructions":"Be kind.","capabilities":{"tools":{},"prompts":{},"resources":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"}}}}`)
+	}
+	fits(t, c.call(`{"jsonrpc":"2.0","id":4,"method":"server/discover"}`), `{"id":4,"error":{"code":-32602}}`)
+	c.initialize("2025-06-18", `{"roots":{}}`)
+	for range 3 { // both eras, one after the other
+		fits(t, c.call(request("5", "tools/list", "")), `{"id":5,"result":{"resultType":null}}`)
+		fits(t, c.call(modernRequest("6", "tools/list", "", "{}")), `{"id":6,"result":{"resultType":"complete"}}`)
+		// What initialize declared counts for nothing here.
+		fits(t, c.call(modernRequest("7", "tools/call", `"name":"ask"`, "{}")), `{"id":7,"error":{"code":-32021}}`)
+	}
+	c.alive()
+}
+
+func TestServerHasTheMethodsOfTheRevision(t *testing.T) {
+	shows(t, "ping.removed", "logging.set-level.removed", "resources.subscribe.removed", "errors.method-not-found", "lifecycle.op.version")
+	leakCheck(t)
+	s := testServer(nil)
+	for _, rev := range revisions {
+		c, _ := dialServer(t, s)
+		ask := func(method string) string { return c.call(modernRequest("1", method, "", "{}")) }
+		if !rev.modern {
+			c.initialize(rev.version, "{}")
+			ask = func(method string) string { return c.call(request("1", method, "")) }
+		}
+		for method, modern := range map[string]bool{"ping": false, "logging/setLevel": false, "resources/subscribe": false, "resources/unsubscribe": false, "server/discover": true} {
+			if got := ask(method); (strings.Contains(got, "-32601")) != (modern != rev.modern) {
+				t.Errorf("%s at %s: %s", method, rev.version, got)
+			}
+		}
+		if !rev.modern {
+			fits(t, ask("subscriptions/listen"), `{"error":{"code":-32601}}`)
+		}
+		for _, method := range []string{"completion/complete", "tasks/get", "tasks/list", "roots/list", "sampling/createMessage", "notifications/initialized", "nothing"} {
+			fits(t, ask(method), `{"id":1,"error":{"code":-32601}}`)
+		}
+	}
+	modernOnly := []string{Version20260728}
+	c, _ := dialServer(t, testServer(&ServerOptions{Versions: modernOnly}))
+	fits(t, c.call(modernRequest("1", "initialize", `"protocolVersion":"2026-07-28","capabilities":{},"clientInfo":{"name":"t","version":"0"}`, "{}")), `{"id":1,"result":null,"error":{"data":{"supported":["2026-07-28"]}}}`)
+}
+
+// Results have the words of their revision and no others.
+func TestServerResultsSpeakTheirRevision(t *testing.T) {
+	shows(t, "base.resulttype.present", "base.resulttype.value", "base.resulttype.closed-set", "meta.result.server-info", "base.schema.required-fields", "tools.list.respond", "resources.list.respond", "prompts.list.respond", "tools.list.deterministic")
+	leakCheck(t)
+	s := testServer(&ServerOptions{Complete: func(context.Context, *Request, *CompleteParams) (*CompleteResult, error) {
+		return &CompleteResult{}, nil
+	}})
+	s.Handle("x/custom", func(context.Context, *Request) (any, error) { return map[string]int{"n": 1}, nil })
+	calls := []struct {
+		method, params string
+		cached         bool
+	}{
+		{"tools/list", "", true}, {"prompts/list", "", true}, {"resources/list", "", true}, {"resources/templates/list", "", true}, {"resources/read", `"uri":"test://a"`, true},
+		{"tools/call", `"name":"add","arguments":{"a":1,"b":1}`, false}, {"tools/call", `"name":"fail"`, false}, {"prompts/get", `"name":"greet","arguments":{"name":"x"}`, false},
+		{"completion/complete", `"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"name","value":""}`, false}, {"x/custom", "", false},
+	}
+	for _, rev := range revisions {
+		c, _ := dialServer(t, s)
+		if !rev.modern {
+			c.initialize(rev.version, "{}")
+		}
+		for _, call := range calls {
+			if !rev.modern {
+				fits(t, c.call(request("1", call.method, call.params)), `{"id":1,"error":null,"result":{"resultType":null,"ttlMs":null,"cacheScope":null,"_meta":null}}`)
+				continue
+			}
+			want := `"ttlMs":null,"cacheScope":null`
+			if call.cached {
+				want = `"ttlMs":0,"cacheScope":"private"`
+			}
+			fits(t, c.call(modernRequest("1", call.method, call.params, "{}")), `{"id":1,"error":null,"result":{"resultType":"complete",`+want+`,"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"}}}}`)
+		}
+	}
+}
+
+var _ = []any{bytes.Clone, errors.New, io.EOF, sync.Mutex{}}
