@@ -10,11 +10,15 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+
+	"mcpkit/mcp"
 )
 
 const version = "0.1.0"
@@ -24,6 +28,31 @@ const usage = `mcp shows the Model Context Protocol at work and talks to servers
   mcp demo    a server that shows every feature, on standard input and output
   mcp tour    run the demo, use all of it in both eras, print what happens
   mcp help    this text
+
+Any server that runs as a child process, with its command after --:
+
+  mcp discover  [FLAGS] -- COMMAND…            what the server says of itself
+  mcp ping      [FLAGS] -- COMMAND…            does it answer
+  mcp tools     [FLAGS] -- COMMAND…            list its tools
+  mcp call      [FLAGS] NAME [ARGS] -- COMMAND…
+                call a tool; ARGS are KEY=VALUE … or one JSON object
+  mcp resources [FLAGS] -- COMMAND…            list its resources
+  mcp templates [FLAGS] -- COMMAND…            list its resource templates
+  mcp read      [FLAGS] URI -- COMMAND…        read a resource
+  mcp prompts   [FLAGS] -- COMMAND…            list its prompts
+  mcp get       [FLAGS] NAME [KEY=VALUE …] -- COMMAND…
+                get a prompt
+
+  --json             print the result as it came, a list page by page
+  --version DATE     speak this revision of the protocol only
+  --timeout TIME     how long to wait for an answer, or for the next sign of
+                     progress (1m)
+  --env KEY=VALUE    set a variable for the server; may be given again
+  --stderr           show what the server writes to standard error
+
+Progress and log messages go to standard error. The exit code is 1 when
+something fails, the tool that was called included, and 2 for a command line
+that makes no sense.
 `
 
 func main() {
@@ -40,38 +69,47 @@ func (e *usageError) Error() string { return e.text }
 // run is the program: it returns the exit code, 2 for a wrong command line
 // and 1 for any other failure.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	out, errs := newOutput(stdout), newOutput(stderr)
 	if len(args) == 0 {
-		fmt.Fprint(stderr, usage)
+		fmt.Fprint(errs, usage)
 		return 2
 	}
-	err := dispatch(ctx, args[0], args[1:], stdin, stdout, stderr)
+	err := dispatch(ctx, args[0], args[1:], stdin, out, errs)
 	var wrong *usageError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &wrong):
-		fmt.Fprintf(stderr, "mcp: %v\nRun \"mcp help\" for how it is used.\n", err)
+		fmt.Fprintf(errs, "mcp: %v\nRun \"mcp help\" for how it is used.\n", err)
 		return 2
 	}
-	fmt.Fprintf(stderr, "mcp: %v\n", err)
+	text := strings.TrimPrefix(err.Error(), "mcp: ")
+	if e := (*mcp.Error)(nil); errors.As(err, &e) && e.Data != nil {
+		text += ": " + string(e.Data)
+	}
+	fmt.Fprintf(errs, "mcp: %s\n", text)
 	return 1
 }
 
 func dispatch(ctx context.Context, name string, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	switch name {
-	case "help", "-h", "-help", "--help":
+	switch _, isVerb := verbs[name]; {
+	case isVerb:
+		v := &visit{name: name, in: stdin, out: stdout, err: stderr}
+		if err := v.parse(args); err == nil {
+			return v.run(ctx)
+		} else if !errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		fallthrough
+	case name == "help" || name == "-h" || name == "-help" || name == "--help":
 		_, err := fmt.Fprint(stdout, usage)
 		return err
-	case "demo":
-		if len(args) > 0 {
-			return &usageError{"demo takes no arguments"}
-		}
-		return demo(ctx, stderr)
-	case "tour":
-		if len(args) > 0 {
-			return &usageError{"tour takes no arguments"}
-		}
+	case name != "demo" && name != "tour":
+		return &usageError{fmt.Sprintf("there is no command %q", name)}
+	case len(args) > 0:
+		return &usageError{name + " takes no arguments"}
+	case name == "tour":
 		return tour(ctx, stdout)
 	}
-	return &usageError{fmt.Sprintf("there is no command %q", name)}
+	return demo(ctx, stderr)
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -12,9 +14,24 @@ import (
 // instead of flags: that is how the tests get a server to run as a child.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
-		main()
+		child(os.Args[1])
 	}
 	os.Exit(m.Run())
+}
+
+// child is a server for the tests: deaf does not answer, environment dies with
+// what it was given, and all others are the program itself.
+func child(name string) {
+	switch name {
+	case "deaf":
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	case "environment":
+		other, set := os.LookupEnv("TEST_OTHER")
+		fmt.Fprintf(os.Stderr, "greeting %q other %q %v\n", os.Getenv("TEST_GREETING"), other, set)
+		os.Exit(1)
+	}
+	main()
 }
 
 // runs runs the program in this process.
@@ -35,6 +52,7 @@ func TestUsage(t *testing.T) {
 		{"help", 0, "mcp tour", ""},
 		{"--help", 0, "mcp tour", ""},
 		{"dance", 2, "", `mcp: there is no command "dance"`},
+		{"tools --help", 0, "mcp tools", ""},
 		{"demo now", 2, "", "mcp: demo takes no arguments"},
 	} {
 		code, stdout, stderr := runs(t, "", strings.Fields(c.args)...)
@@ -43,6 +61,37 @@ func TestUsage(t *testing.T) {
 		}
 		if (code == 0) != (stderr == "") || (code != 0) != (stdout == "") {
 			t.Errorf("mcp %s: the wrong stream\n%s%s", c.args, stdout, stderr)
+		}
+	}
+}
+
+// What a server says cannot steer the terminal of the user.
+func TestVisible(t *testing.T) {
+	got := visible("a\tb\r\nc\x1b[2J\rd\u009b\u202eé世\x7f")
+	if want := "a\tb\nc\\x1b[2J\\rd\\u009b\\u202eé世\\x7f"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	var b bytes.Buffer
+	o := &output{w: &b, terminal: true}
+	if n, err := o.Write([]byte("\x1b[1m")); n != 4 || err != nil || b.String() != `\x1b[1m` {
+		t.Errorf("%d, %v, %q", n, err, &b)
+	}
+}
+
+func TestIsTerminal(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	file, err := os.Open("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, stream := range []any{null, file, &bytes.Buffer{}, nil} {
+		if isTerminal(stream) {
+			t.Errorf("%T is taken for a terminal", stream)
 		}
 	}
 }
