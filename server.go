@@ -660,7 +660,7 @@ func (r *registry[T]) page(cursor *string, size int) (values []T, next *string, 
 	after := 0
 	if cursor != nil {
 		var err error
-		if after, err = strconv.Atoi(*cursor); err != nil || after < 1 || after > r.next {
+		if after, err = strconv.Atoi(*cursor); err != nil || after < 1 || after > r.next || strconv.Itoa(after) != *cursor {
 			return nil, nil, Errorf(CodeInvalidParams, "params.cursor is not one of this list's")
 		}
 	}

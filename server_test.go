@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -519,4 +519,481 @@ func TestServerResultsSpeakTheirRevision(t *testing.T) {
 	}
 }
 
-var _ = []any{bytes.Clone, errors.New, io.EOF, sync.Mutex{}}
+func TestServerSaysWhoseFaultItIs(t *testing.T) {
+	shows(t, "tools.error.unknown", "tools.error.execution", "tools.error.invalid-args", "tools.sec.validate-input", "prompts.error.name", "prompts.error.args", "prompts.error.internal", "resources.error.not-found", "resources.error.no-empty", "resources.error.internal", "errors.internal", "errors.retired.32002", "base.error.message-concise", "completion.error.internal", "completion.error.unsupported")
+	leakCheck(t)
+	s := testServer(nil)
+	rawTool(s, "protocol", func(context.Context, *Request) (*CallToolResult, error) {
+		return nil, fmt.Errorf("wrapped: %w", &Error{Code: -31000, Message: "mine", Data: json.RawMessage(`{"k":[1]}`)})
+	})
+	rawTool(s, "zero", func(context.Context, *Request) (*CallToolResult, error) { return nil, &Error{Message: "no code"} })
+	rawTool(s, "nil", func(context.Context, *Request) (*CallToolResult, error) { return nil, (*Error)(nil) })
+	rawTool(s, "nothing", func(context.Context, *Request) (*CallToolResult, error) { return nil, nil })
+	rawTool(s, "badjson", func(context.Context, *Request) (*CallToolResult, error) {
+		return &CallToolResult{StructuredContent: json.RawMessage(`{oops`)}, nil
+	})
+	s.AddTool(Tool{Name: "liar", InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"type":"object","required":["n"]}`)},
+		func(context.Context, *Request) (*CallToolResult, error) {
+			return &CallToolResult{StructuredContent: json.RawMessage(`{}`)}, nil
+		})
+	AddTool(s, Tool{Name: "deep"}, func(context.Context, *Request, struct {
+		List []struct {
+			N int `json:"n"`
+		} `json:"list"`
+	}) (string, error) {
+		return "ran", nil
+	})
+	for _, name := range []string{"err", "panic", "nil"} {
+		fail := func() error {
+			if name == "panic" {
+				panic("secret")
+			}
+			if name == "nil" {
+				return nil
+			}
+			return errors.New("secret")
+		}
+		s.AddPrompt(Prompt{Name: name}, func(context.Context, *Request) (*GetPromptResult, error) { return nil, fail() })
+		s.AddResource(Resource{URI: "x:" + name, Name: name}, func(context.Context, *Request) (*ReadResourceResult, error) { return nil, fail() })
+	}
+	s.Handle("x/marshal", func(context.Context, *Request) (any, error) { return struct{ json.Marshaler }{}, nil })
+	s.Handle("x/array", func(context.Context, *Request) (any, error) { return []int{1}, nil })
+	c, _ := dialServer(t, s)
+	c.initialize("2025-11-25", "{}")
+	for _, call := range []struct{ method, params, want string }{
+		{"tools/call", `"name":"no"`, `{"error":{"code":-32602,"message":"unknown tool: no"}}`},
+		{"tools/call", `"name":"add","arguments":{"a":"x","b":2}`, `{"result":{"isError":true}}`},
+		{"tools/call", `"name":"fail"`, `{"result":{"isError":true,"content":[{"type":"text","text":"it failed"}]}}`},
+		{"tools/call", `"name":"panic"`, `{"result":null,"error":{"code":-32603,"message":"internal error","data":null}}`},
+		{"tools/call", `"name":"protocol"`, `{"error":{"code":-31000,"message":"mine","data":{"k":[1]}}}`},
+		{"tools/call", `"name":"zero"`, `{"error":{"code":-32603}}`},
+		{"tools/call", `"name":"nil"`, `{"error":{"code":-32603,"message":"internal error"}}`},
+		{"tools/call", `"name":"nothing"`, `{"result":{"content":[],"isError":null}}`},
+		{"tools/call", `"name":"badjson"`, `{"error":{"code":-32603,"message":"internal error"}}`},
+		{"tools/call", `"name":"liar"`, `{"error":{"code":-32603}}`},
+		{"prompts/get", `"name":"no"`, `{"error":{"code":-32602}}`},
+		{"prompts/get", `"name":"greet"`, `{"error":{"code":-32602}}`},
+		{"prompts/get", `"name":"err"`, `{"error":{"code":-32603,"message":"internal error"}}`},
+		{"prompts/get", `"name":"panic"`, `{"error":{"code":-32603,"message":"internal error"}}`},
+		{"prompts/get", `"name":"nil"`, `{"result":{"messages":[]}}`},
+		{"resources/read", `"uri":"x:no"`, `{"error":{"code":-32602,"data":{"uri":"x:no"}}}`},
+		{"resources/read", `"uri":"x:err"`, `{"error":{"code":-32603,"message":"internal error"}}`},
+		{"resources/read", `"uri":"x:panic"`, `{"error":{"code":-32603,"message":"internal error"}}`},
+		{"resources/read", `"uri":"x:nil"`, `{"error":{"code":-32602,"data":{"uri":"x:nil"}}}`},
+		{"completion/complete", `"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"name","value":""}`, `{"error":{"code":-32601}}`},
+		{"x/marshal", "", `{"error":{"code":-32603,"message":"internal error"}}`},
+		{"x/array", "", `{"error":{"code":-32603,"message":"internal error"}}`},
+	} {
+		fits(t, c.call(request("1", call.method, call.params)), call.want)
+		fits(t, c.call(modernRequest("1", call.method, call.params, "{}")), call.want)
+	}
+	if got := c.call(request("1", "tools/call", `"name":"deep","arguments":{"list":[{"n":1},{"n":"x"}]}`)); !strings.Contains(got, `"isError":true`) || !strings.Contains(got, "/list/1/n") {
+		t.Errorf("the path is not in the text: %s", got)
+	}
+}
+
+// A cancelled request loses its context, says why, and is not answered.
+func TestServerCancels(t *testing.T) {
+	shows(t, "cancel.receiver.stop", "cancel.receiver.no-response", "cancel.receiver.free", "cancel.invalid", "cancel.race", "cancel.initialize", "base.notif.no-response")
+	leakCheck(t)
+	s := emptyServer(nil)
+	began, causes := make(chan struct{}), make(chan error, 1)
+	rawTool(s, "wait", func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		began <- struct{}{}
+		<-ctx.Done()
+		req.Progress(context.Background(), ProgressParams{Progress: 1}) // too late
+		req.Log().Error("too late")
+		causes <- context.Cause(ctx)
+		return textResult("too late"), nil
+	})
+	for _, modern := range []bool{false, true} {
+		c, ss := dialServer(t, s)
+		frame := request
+		if modern {
+			frame = func(id, method, params string) string { return modernRequest(id, method, params, "{}") }
+		} else {
+			c.initialize("2025-11-25", "{}")
+		}
+		for _, id := range []string{`0`, `""`, `"a b"`, `9007199254740993`, `0`} { // an id may come again
+			c.send(frame(id, "tools/call", `"name":"wait"`))
+			<-began
+			for _, other := range []string{`{"requestId":"0"}`, `{"requestId":12345}`, `{"requestId":null}`, `{"requestId":1.5}`, `{"requestId":[0]}`, `{}`, `[]`, `null`} {
+				c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":` + other + `}`)
+			}
+			c.alive()
+			c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"too slow"}}`)
+			if cause := <-causes; !errors.Is(cause, context.Canceled) || !strings.Contains(cause.Error(), "too slow") {
+				t.Errorf("the cause is %v", cause)
+			}
+			c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`)
+			c.alive()
+		}
+		ss.Close()
+		if frame, err := c.conn.Read(context.Background()); err == nil {
+			t.Errorf("a cancelled request was answered: %s", frame)
+		}
+	}
+}
+
+// initialize cannot be cancelled, however soon.
+func TestServerDoesNotCancelInitialize(t *testing.T) {
+	shows(t, "cancel.receiver.ignore")
+	leakCheck(t)
+	s := emptyServer(nil)
+	began, release := make(chan struct{}), make(chan struct{})
+	s.Use(func(next Handler) Handler {
+		return func(ctx context.Context, req *Request) (any, error) {
+			if req.Method == methodInitialize {
+				close(began)
+				<-release
+			}
+			return next(ctx, req)
+		}
+	})
+	c, ss := dialServer(t, s)
+	c.send(initializeFrame("1", "2025-11-25", "{}"))
+	<-began
+	note := &Request{Method: notifyCancelled, Params: json.RawMessage(`{"requestId":1}`), rev: rev20251125}
+	ss.core.cancelled(note)
+	close(release)
+	fits(t, c.next(), `{"id":1,"result":{"protocolVersion":"2025-11-25"}}`)
+}
+
+// A cancel that overtakes its handler still says why.
+func TestCancelBeforeTheHandlerStarts(t *testing.T) {
+	shows(t, "cancel.race")
+	leakCheck(t)
+	s := emptyServer(nil)
+	ss := s.newSession(context.Background())
+	defer ss.Close()
+	var cause error
+	rawTool(s, "t", func(ctx context.Context, _ *Request) (*CallToolResult, error) {
+		cause = context.Cause(ctx)
+		return nil, nil
+	})
+	out := new(frames)
+	req := ss.core.deliver([]byte(modernRequest("1", "tools/call", `"name":"t"`, "{}")), out)
+	ss.core.deliver([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"why not"}}`), out)
+	ss.core.serve(req)
+	if cause == nil || !strings.Contains(cause.Error(), "why not") {
+		t.Errorf("the cause is %v", cause)
+	}
+	if out.String() != "" {
+		t.Errorf("sent %s", out)
+	}
+}
+
+// frames is a stream that keeps what is sent.
+type frames struct {
+	mu   sync.Mutex
+	sent bytes.Buffer
+}
+
+func (f *frames) send(_ context.Context, frame []byte) error { f.answer(frame); return nil }
+
+func (f *frames) answer(frame []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sent.Write(frame)
+}
+
+func (f *frames) String() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sent.String()
+}
+
+func TestServerRefusesAnIDThatIsInUse(t *testing.T) {
+	shows(t, "errors.invalid-request", "cancel.receiver.stop")
+	leakCheck(t)
+	s := testServer(nil)
+	began, release := make(chan struct{}), make(chan struct{})
+	rawTool(s, "slow", func(ctx context.Context, _ *Request) (*CallToolResult, error) {
+		began <- struct{}{}
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return textResult("first"), nil
+	})
+	c, _ := dialServer(t, s)
+	c.initialize("2025-11-25", "{}")
+	const add = `"name":"add","arguments":{"a":1,"b":1}`
+	c.send(request("7", "tools/call", `"name":"slow"`))
+	<-began
+	fits(t, c.call(request("7", "tools/call", add)), `{"id":7,"error":{"code":-32600}}`)
+	release <- struct{}{}
+	fits(t, c.next(), `{"id":7,"result":{"content":[{"text":"first"}]}}`)
+	fits(t, c.call(request("7", "tools/call", add)), `{"id":7,"result":{"structuredContent":{"sum":2}}}`)
+	c.send(request("7", "tools/call", `"name":"slow"`))
+	<-began
+	fits(t, c.call(request("7", "tools/call", add)), `{"id":7,"error":{"code":-32600}}`)
+	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`) // cancels the first
+	c.alive()
+}
+
+func TestServerSendsProgress(t *testing.T) {
+	shows(t, "progress.token.type", "progress.increasing", "progress.stop", "progress.only-active", "progress.optional", "progress.float", "progress.message", "patterns.request-scoped")
+	leakCheck(t)
+	s := emptyServer(nil)
+	late := make(chan *Request, 1)
+	zero := 0.0
+	rawTool(s, "t", func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		for _, p := range []float64{0, 0.25, 0.5, 0.5, 0.4, -1, 0.75} {
+			if err := req.Progress(ctx, ProgressParams{Progress: p, Total: &zero, Message: "m"}); err != nil {
+				t.Error(err)
+			}
+		}
+		late <- req
+		return nil, nil
+	})
+	c, _ := dialServer(t, s)
+	c.initialize("2025-11-25", "{}")
+	for _, token := range []string{`0`, `""`, `"t"`, `9007199254740993`, `1`} {
+		c.send(request("1", "tools/call", `"name":"t","_meta":{"a":1,"progressToken":`+token+`}`))
+		for _, p := range []string{"0", "0.25", "0.5", "0.75"} {
+			fits(t, c.next(), `{"id":null,"method":"notifications/progress","params":{"progressToken":`+token+`,"progress":`+p+`,"total":0,"message":"m"}}`)
+		}
+		fits(t, c.next(), `{"id":1,"result":{}}`)
+		if err := (<-late).Progress(context.Background(), ProgressParams{Progress: 2}); err != nil {
+			t.Error(err)
+		}
+		c.alive()
+	}
+	fits(t, c.call(request("1", "tools/call", `"name":"t","_meta":{"a":1}`)), `{"id":1,"result":{}}`)
+	<-late
+	fits(t, c.call(request("1", "tools/call", `"name":"t"`)), `{"id":1,"result":{}}`)
+	<-late
+	c.send(modernRequest("2", "tools/call", `"name":"t"`, `{},"progressToken":"m"`))
+	fits(t, c.next(), `{"method":"notifications/progress","params":{"progressToken":"m","progress":0}}`)
+}
+
+func TestServerLogsWhatWasAskedFor(t *testing.T) {
+	shows(t, "logging.opt-in", "logging.threshold", "logging.stream", "logging.set-level", "logging.levels", "logging.caps", "logging.default", "logging.error.level-modern")
+	leakCheck(t)
+	s := emptyServer(nil)
+	rawTool(s, "t", func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		for level := slog.LevelDebug; level <= slog.LevelError+12; level += 2 {
+			req.Log().With("a", 1).WithGroup("g").Log(ctx, level, "<m>", "b", int64(9007199254740993))
+		}
+		return nil, nil
+	})
+	sent := func(c *wireClient, frame string) (levels []string) {
+		c.send(frame)
+		for {
+			got := c.next()
+			if memberOf(t, got, "id") != "" {
+				return levels
+			}
+			fits(t, got, `{"method":"notifications/message","params":{"data":{"msg":"<m>","a":1,"g":{"b":9007199254740993},"time":null,"level":null}}}`)
+			if level := memberOf(t, got, "params", "level"); len(levels) == 0 || levels[len(levels)-1] != level {
+				levels = append(levels, level)
+			}
+		}
+	}
+	order := []string{`"debug"`, `"info"`, `"notice"`, `"warning"`, `"error"`, `"critical"`, `"alert"`, `"emergency"`}
+	check := func(got, want []string) {
+		t.Helper()
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("levels %v, want %v", got, want)
+		}
+	}
+	c, _ := dialServer(t, s)
+	fits(t, c.initialize("2025-11-25", "{}"), `{"result":{"capabilities":{"logging":{}}}}`)
+	const params = `"name":"t"`
+	check(sent(c, request("1", "tools/call", params)), order[1:])
+	check(sent(c, modernRequest("1", "tools/call", params, "{}")), nil)
+	for i, level := range order {
+		fits(t, c.call(request("2", "logging/setLevel", `"level":`+level)), `{"id":2,"result":{}}`)
+		check(sent(c, request("1", "tools/call", params)), order[i:])
+		// What the session asked for says nothing about a modern request.
+		check(sent(c, modernRequest("1", "tools/call", params, "{}")), nil)
+		check(sent(c, modernRequest("1", "tools/call", params, `{},"io.modelcontextprotocol/logLevel":`+level)), order[i:])
+	}
+	fits(t, c.call(modernRequest("1", "tools/call", params, `{},"io.modelcontextprotocol/logLevel":"loud"`)), `{"error":{"code":-32602}}`)
+}
+
+func TestServerBoundsCompletions(t *testing.T) {
+	shows(t, "completion.max", "completion.caps", "completion.validate")
+	leakCheck(t)
+	var many []string
+	for i := range 250 {
+		many = append(many, fmt.Sprint(i))
+	}
+	s := testServer(&ServerOptions{Complete: func(_ context.Context, _ *Request, p *CompleteParams) (*CompleteResult, error) {
+		switch p.Argument.Value {
+		case "many":
+			return &CompleteResult{Completion: Completion{Values: many}}, nil
+		case "counted":
+			total := int64(10000)
+			return &CompleteResult{Completion: Completion{Values: many, Total: &total}}, nil
+		case "100":
+			return &CompleteResult{Completion: Completion{Values: many[:100]}}, nil
+		case "nil":
+			return nil, nil
+		case "context":
+			return &CompleteResult{Completion: Completion{Values: []string{p.Context.Arguments["x"]}}}, nil
+		case "fail":
+			return nil, errors.New("secret")
+		}
+		return &CompleteResult{}, nil
+	}})
+	c, _ := dialServer(t, s)
+	fits(t, c.initialize("2025-11-25", "{}"), `{"result":{"capabilities":{"completions":{}}}}`)
+	complete := func(value, more string) string {
+		return c.call(request("1", "completion/complete", `"ref":{"type":"ref/resource","uri":"test://users/{id}"},"argument":{"name":"id","value":"`+value+`"}`+more))
+	}
+	fits(t, complete("many", ""), `{"result":{"completion":{"total":250,"hasMore":true}}}`)
+	fits(t, complete("counted", ""), `{"result":{"completion":{"total":10000,"hasMore":true}}}`)
+	var values []string
+	if json.Unmarshal([]byte(memberOf(t, complete("many", ""), "result", "completion", "values")), &values); len(values) != 100 || values[99] != "99" {
+		t.Errorf("%d values", len(values))
+	}
+	fits(t, complete("100", ""), `{"result":{"completion":{"total":null,"hasMore":null}}}`)
+	fits(t, complete("", ""), `{"result":{"completion":{"values":[]}}}`)
+	fits(t, complete("nil", ""), `{"result":{"completion":{"values":[]}}}`)
+	fits(t, complete("context", `,"context":{"arguments":{"x":"y"}}`), `{"result":{"completion":{"values":["y"]}}}`)
+	fits(t, complete("context", `,"context":{"arguments":{"x":7}}`), `{"error":{"code":-32602}}`)
+	fits(t, complete("fail", ""), `{"error":{"code":-32603,"message":"internal error"}}`)
+}
+
+func TestServerPages(t *testing.T) {
+	shows(t, "pagination.operations", "pagination.stable", "pagination.invalid", "pagination.empty-cursor-server", "tools.list.deterministic", "tools.caps", "prompts.caps", "resources.caps")
+	leakCheck(t)
+	s := emptyServer(&ServerOptions{PageSize: 3})
+	for i := range 7 {
+		rawTool(s, fmt.Sprintf("t%d", i), func(context.Context, *Request) (*CallToolResult, error) { return nil, nil })
+	}
+	c, _ := dialServer(t, s)
+	fits(t, c.initialize("2025-11-25", "{}"), `{"result":{"capabilities":{"tools":{"listChanged":true},"prompts":null,"resources":null,"completions":null}}}`)
+	page := func(cursor string) (names, next string) {
+		if cursor != "" {
+			cursor = `"cursor":` + cursor
+		}
+		got := c.call(request("1", "tools/list", cursor))
+		var tools []Tool
+		if err := json.Unmarshal([]byte(memberOf(t, got, "result", "tools")), &tools); err != nil {
+			t.Fatal(err, got)
+		}
+		for _, tool := range tools {
+			names += tool.Name
+		}
+		return names, memberOf(t, got, "result", "nextCursor")
+	}
+	expect := func(cursor, want string) (next string) {
+		t.Helper()
+		names, next := page(cursor)
+		if names != want {
+			t.Errorf("after %s: %s, want %s", cursor, names, want)
+		}
+		return next
+	}
+	first := expect("", "t0t1t2")
+	second := expect(first, "t3t4t5")
+	if last := expect(second, "t6"); last != "" {
+		t.Errorf("cursor %s at the end", last)
+	}
+	s.RemoveTools("t2", "t3", "t0") // the list changes meanwhile: nothing is missed, nothing comes twice
+	rawTool(s, "t7", func(context.Context, *Request) (*CallToolResult, error) { return nil, nil })
+	rawTool(s, "t5", func(context.Context, *Request) (*CallToolResult, error) { return nil, nil }) // replaced in place
+	second = expect(first, "t4t5t6")
+	expect(second, "t7")
+	for _, cursor := range []string{`""`, `"x"`, `"0"`, `"-1"`, `"1000"`, `"1 "`, `"+1"`, `"01"`, `1`} {
+		fits(t, c.call(request("1", "tools/list", `"cursor":`+cursor)), `{"error":{"code":-32602}}`)
+	}
+}
+
+// What a server declared once it keeps answering, be the list empty.
+func TestServerListsAreEmptyNotNull(t *testing.T) {
+	shows(t, "tools.list.respond", "prompts.list.respond", "resources.list.respond", "errors.method-not-found", "subs.ack.subset", "subs.ack.empty", "tools.list.no-variance", "prompts.list.no-variance", "resources.list.no-variance")
+	leakCheck(t)
+	lists := map[string]string{"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "resourceTemplates"}
+	had := testServer(nil)
+	had.RemoveTools("add", "ask", "count", "wait", "fail", "panic")
+	had.RemovePrompts("greet")
+	had.RemoveResources("test://a", "test://users/{id}")
+	declared := emptyServer(&ServerOptions{Capabilities: &ServerCapabilities{Tools: &ListCapability{}, Prompts: &ListCapability{}, Resources: &ResourcesCapability{}}})
+	for _, s := range []*Server{had, declared} {
+		c, _ := dialServer(t, s)
+		c.initialize("2025-11-25", "{}")
+		for method, name := range lists {
+			fits(t, c.call(request("1", method, "")), `{"result":{"`+name+`":[],"nextCursor":null}}`)
+			fits(t, c.call(modernRequest("1", method, "", "{}")), `{"result":{"`+name+`":[],"nextCursor":null}}`)
+		}
+	}
+	c, _ := dialServer(t, emptyServer(nil))
+	fits(t, c.initialize("2025-11-25", "{}"), `{"result":{"capabilities":{"tools":null,"prompts":null,"resources":null}}}`)
+	for method := range lists {
+		fits(t, c.call(request("1", method, "")), `{"error":{"code":-32601}}`)
+	}
+	fits(t, c.call(listenFrame("5", `{"toolsListChanged":true,"resourceSubscriptions":["test://a"]}`)), `{"id":null,"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":null,"resourceSubscriptions":null},"_meta":{"io.modelcontextprotocol/subscriptionId":5}}}`)
+}
+
+func TestServerTakesBatches(t *testing.T) {
+	shows(t, "batch.receive", "batch.send", "base.batch.rejected")
+	leakCheck(t)
+	s := testServer(nil)
+	for _, rev := range revisions {
+		c, _ := dialServer(t, s)
+		if !rev.modern {
+			c.initialize(rev.version, "{}")
+		}
+		if !rev.batches {
+			fits(t, c.call(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`), `{"id":null,"error":{"code":-32600}}`)
+			c.alive()
+			continue
+		}
+		c.send(`[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77}},{"jsonrpc":"2.0","id":77,"result":{}}]`, `[{"jsonrpc":"2.0","method":"no/such"}]`)
+		c.alive() // no answer to those
+		fits(t, c.call(`[]`), `{"id":null,"error":{"code":-32600}}`)
+		fits(t, c.call(`[oops]`), `{"id":null,"error":{"code":-32700}}`)
+		got := c.call(`[1,[],{"jsonrpc":"2.0","id":1,"method":"ping"},[{"jsonrpc":"2.0","id":2,"method":"ping"}],{"jsonrpc":"2.0","method":"notifications/x"},` +
+			`{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"count","arguments":{"to":0}}},{"jsonrpc":"2.0","id":3,"method":"no/such"},` +
+			initializeFrame("4", "2025-03-26", "{}") + `,{"jsonrpc":"2.0","id":5}]`)
+		answers, _ := parsed(t, got).([]any)
+		count := map[string]int{}
+		for _, a := range answers {
+			object, _ := a.(map[string]any)
+			e, _ := object["error"].(map[string]any)
+			count[fmt.Sprintf("%T %v %v", object["id"], object["id"], e["code"])]++
+		}
+		want := map[string]int{"<nil> <nil> -32600": 3, "json.Number 1 <nil>": 1, "string 1 <nil>": 1, "json.Number 3 -32601": 1, "json.Number 4 -32600": 1, "json.Number 5 -32600": 1}
+		if fmt.Sprint(count) != fmt.Sprint(want) {
+			t.Errorf("answers %v\nwant    %v\n%s", count, want, got)
+		}
+		c.send(`[{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"wait"}},{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":8}}]`)
+		c.alive()
+	}
+}
+
+// What goes through a server keeps its digits and its characters.
+func TestServerKeepsValuesAsTheyAre(t *testing.T) {
+	shows(t, "tools.structured.object", "tools.structured.text", "tools.output.conform", "resources.sec.binary", "prompts.embedded")
+	leakCheck(t)
+	s := testServer(nil)
+	rawTool(s, "raw", func(_ context.Context, req *Request) (*CallToolResult, error) {
+		return &CallToolResult{StructuredContent: req.Arguments, Meta: req.Meta()}, nil
+	})
+	s.AddResource(Resource{URI: "x:b", Name: "b"}, func(context.Context, *Request) (*ReadResourceResult, error) {
+		return &ReadResourceResult{Contents: []ResourceContents{{Blob: []byte{0xfb, 0xff, 0}}, {Blob: []byte{}}, {}}}, nil
+	})
+	c, _ := dialServer(t, s)
+	c.initialize("2025-11-25", "{}")
+	fits(t, c.call(request("1", "tools/call", `"name":"add","arguments":{"a":9007199254740993,"b":0}`)), `{"result":{"structuredContent":{"sum":9007199254740993},"content":[{"type":"text","text":"{\"sum\":9007199254740993}"}]}}`)
+	fits(t, c.call(request("1", "tools/call", `"name":"add","arguments":{"a":9223372036854775807,"b":-9223372036854775808}`)), `{"result":{"structuredContent":{"sum":-1}}}`)
+	fits(t, c.call(request("1", "tools/call", `"name":"add","arguments":{"a":9223372036854775808,"b":0}`)), `{"result":{"isError":true}}`)
+	const odd = `{"n":1e2,"f":1.0,"big":123456789012345678901234567890,"html":"<a href='&'>é","esc":"\u00e9","null":null,"e":{},"l":[]}`
+	got := c.call(request("1", "tools/call", `"name":"raw","arguments":`+odd+`,"_meta":{"x/y":1.50}`))
+	if !strings.Contains(got, `"structuredContent":`+odd) || !strings.Contains(got, `"x/y":1.50`) {
+		t.Errorf("got %s", got)
+	}
+	got = c.call(request("1", "tools/call", "\"name\":\"raw\",\"arguments\":{\"lines\":\"\u2028\u0085\", \"x\" : [1,\n2]}"))
+	if strings.ContainsAny(got, "\r\n\u2028") || memberOf(t, got, "result", "structuredContent", "x") != "[1,2]" {
+		t.Errorf("got %q", got)
+	}
+	fits(t, c.call(request("1", "resources/read", `"uri":"x:b"`)), `{"result":{"contents":[{"uri":"x:b","blob":"+/8A","text":null},{"blob":"","text":null},{"text":"","blob":null}]}}`)
+	for _, text := range []string{"<>&", "😀\u0000", "\ufeff", "a\u2029b"} {
+		quoted, _ := json.Marshal(text)
+		fits(t, c.call(request("1", "prompts/get", `"name":"greet","arguments":{"name":`+string(quoted)+`}`)), `{"result":{"messages":[{"role":"user","content":{"type":"text","text":`+string(quoted[:1])+`hi `+string(quoted[1:])+`}}]}}`)
+	}
+}
