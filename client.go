@@ -149,7 +149,8 @@ type link struct {
 // Connect opens a connection of t and finds out what the server speaks: it
 // asks for 2026-07-28 first, and turns to initialize when the answer is not
 // one of that revision. A server that dies of the question is started once
-// more. ctx bounds the opening only.
+// more. ctx bounds the opening only; when it fails, a child process is stopped
+// before Connect returns, which may take a few seconds more.
 func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, error) {
 	cs, err := c.open(ctx, t)
 	if err != nil {

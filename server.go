@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding"
@@ -422,6 +423,13 @@ func (ss *ServerSession) ended() {
 }
 
 func (ss *ServerSession) handle(ctx context.Context, req *Request) (any, error) {
+	switch req.Method { // for middleware; what serves the method judges it
+	case methodToolsCall, methodPromptsGet:
+		req.Name, _ = stringValue(req.params.name)
+		req.Arguments = req.params.arguments
+	case methodResourcesRead, methodSubscribe, methodUnsubscribe:
+		req.Name, _ = stringValue(req.params.uri)
+	}
 	return ss.server.handler(ctx, req)
 }
 
@@ -656,11 +664,10 @@ func (r *registry[T]) remove(names []string) bool {
 
 // page returns the entries that follow a cursor and the cursor after them,
 // nil at the end.
-func (r *registry[T]) page(cursor *string, size int) (values []T, next *string, bad *Error) {
+func (r *registry[T]) page(cursors *cursorKey, cursor *string, size int) (values []T, next *string, bad *Error) {
 	after := 0
 	if cursor != nil {
-		var err error
-		if after, err = strconv.Atoi(*cursor); err != nil || after < 1 || after > r.next || strconv.Itoa(after) != *cursor {
+		if after = cursors.read(*cursor); after < 1 || after > r.next {
 			return nil, nil, Errorf(CodeInvalidParams, "params.cursor is not one of this list's")
 		}
 	}
@@ -669,13 +676,44 @@ func (r *registry[T]) page(cursor *string, size int) (values []T, next *string, 
 			continue
 		}
 		if len(values) == size {
-			c := strconv.Itoa(after)
+			c := cursors.write(after)
 			return values, &c, nil
 		}
 		values = append(values, e.value)
 		after = e.number
 	}
 	return values, nil, nil
+}
+
+// A cursorKey writes cursors that nobody can make up: the number of the last
+// entry of a page, and a code that proves that this server wrote it for this
+// method.
+type cursorKey struct {
+	key    []byte
+	method string
+}
+
+func (k *cursorKey) write(n int) string {
+	text := binary.BigEndian.AppendUint64(nil, uint64(n))
+	return base64.RawURLEncoding.EncodeToString(append(text, k.code(text)...))
+}
+
+// read returns the number in a cursor, 0 if it is none of ours.
+func (k *cursorKey) read(cursor string) int {
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(raw) != 8+cursorCode || !hmac.Equal(raw[8:], k.code(raw[:8])) {
+		return 0
+	}
+	return int(binary.BigEndian.Uint64(raw))
+}
+
+const cursorCode = 12 // bytes of the code
+
+func (k *cursorKey) code(text []byte) []byte {
+	mac := hmac.New(sha256.New, k.key)
+	mac.Write([]byte(k.method))
+	mac.Write(text)
+	return mac.Sum(nil)[:cursorCode]
 }
 
 // listPage decodes the params of a list request and returns its page.
@@ -688,7 +726,7 @@ func listPage[T any](s *Server, req *Request, r *registry[T]) (values []T, next 
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	values, next, bad := r.page(p.Cursor, s.opts.PageSize)
+	values, next, bad := r.page(&cursorKey{s.seal.cursors, req.Method}, p.Cursor, s.opts.PageSize)
 	if bad != nil {
 		return nil, nil, bad
 	}
@@ -880,7 +918,7 @@ func completeSchemas(t *Tool, in, out reflect.Type) (check *Schema, err error) {
 // isStructured reports whether results of type t are structured content.
 func isStructured(t reflect.Type) bool {
 	switch t {
-	case reflect.TypeFor[string](), reflect.TypeFor[Content](), reflect.TypeFor[[]Content](), reflect.TypeFor[*CallToolResult]():
+	case reflect.TypeFor[string](), reflect.TypeFor[Content](), reflect.TypeFor[[]Content](), reflect.TypeFor[CallToolResult](), reflect.TypeFor[*CallToolResult]():
 		return false
 	}
 	return t.Kind() != reflect.Interface
@@ -895,8 +933,12 @@ func toolResult(out any) (*CallToolResult, error) {
 		return &CallToolResult{Content: []Content{out}}, nil
 	case []Content:
 		return &CallToolResult{Content: out}, nil
+	case CallToolResult:
+		return &out, nil
 	case *CallToolResult:
 		return out, nil
+	case nil: // of an interface type
+		return &CallToolResult{}, nil
 	}
 	structured, err := encodeAt(nil, out, rev20260728)
 	if err != nil {
@@ -1362,8 +1404,11 @@ func (r *Request) askNow(ctx context.Context, questions InputRequests) (InputRes
 		err    error
 	}
 	for _, q := range questions {
-		if !methodDefined(q.Method, r.rev, false) || lacking(r.Capabilities(), q, r.rev) != nil {
-			return nil, fmt.Errorf("mcp: the client did not declare what %s needs", q.Method)
+		if !methodDefined(q.Method, r.rev, false) {
+			return nil, fmt.Errorf("%s does not exist at protocol version %s, which the client speaks", q.Method, r.rev.version)
+		}
+		if lacking(r.Capabilities(), q, r.rev) != nil {
+			return nil, fmt.Errorf("the client did not declare that it can answer %s", q.Method)
 		}
 	}
 	replies := make(chan reply, len(questions))
@@ -2013,15 +2058,19 @@ func canonical(raw []byte) []byte {
 }
 
 // A sealer encrypts and authenticates, with AES-GCM.
-type sealer struct{ keys []cipher.AEAD }
+type sealer struct {
+	keys    []cipher.AEAD
+	cursors []byte // the key of cursors
+}
 
 func newSealer(secrets [][]byte) *sealer {
-	if secrets == nil {
+	if len(secrets) == 0 {
 		random := make([]byte, 32)
 		rand.Read(random)
 		secrets = [][]byte{random}
 	}
-	s := new(sealer)
+	cursors := sha256.Sum256(append([]byte("mcp cursor\x00"), secrets[0]...))
+	s := &sealer{cursors: cursors[:]}
 	for _, secret := range secrets {
 		if len(secret) < 16 {
 			panic("mcp: a state key must have at least 16 bytes")

@@ -74,8 +74,9 @@ type Request struct {
 	// Name is what the request is about: the name of the tool or prompt, or
 	// the URI of the resource. Empty for other methods.
 	Name string
-	// Arguments are the arguments of tools/call, a JSON object; `{}` when
-	// the peer sent none.
+	// Arguments are the arguments of tools/call or prompts/get as they came,
+	// nil when there are none; for the handler of a tool they are a JSON
+	// object that fits the tool's schema, with its defaults filled in.
 	Arguments json.RawMessage
 	// Vars holds the arguments of a prompt, or what the variables of a
 	// resource template stand for.
