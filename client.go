@@ -756,8 +756,8 @@ func (l *link) handle(ctx context.Context, req *Request) (any, error) {
 		return l.answer(ctx, req.Method, req.Params, req.rev)
 	}
 	o := &l.client.opts
-	if o.Notify != nil {
-		o.Notify(ctx, req.Method, req.Params)
+	if o.Notify != nil { // whatever becomes of Log
+		defer o.Notify(ctx, req.Method, req.Params)
 	}
 	if req.Method == notifyMessage && o.Log != nil {
 		var p LogParams

@@ -449,3 +449,801 @@ func TestClientInitializeRefused(t *testing.T) {
 		})
 	})
 }
+
+// A redial is a transport with one connection after the other.
+type redial struct {
+	left  []Transport
+	calls int
+}
+
+func (r *redial) Connect(ctx context.Context) (Conn, error) {
+	r.calls++
+	if len(r.left) == 0 {
+		return nil, errors.New("no more connections")
+	}
+	next := r.left[0]
+	r.left = r.left[1:]
+	return next.Connect(ctx)
+}
+
+// A server that dies of the probe is started once more, and only once.
+func TestClientStartsAgain(t *testing.T) {
+	shows(t, "stdio.compat.fallback-error", "lifecycle.errors")
+	diesAtOnce := func(Message) []string { return []string{"EOF"} }
+	refusesAndDies := func(m Message) []string { return []string{errorOf(m, -32601), "EOF"} }
+	old := legacy(Version20241105, each(`{}`))
+	diesLater := func(m Message) []string {
+		if m.Method == methodInitialize {
+			return []string{"EOF"}
+		}
+		return silent(m)
+	}
+	const whole = "initialize notifications/initialized"
+	for _, c := range []struct {
+		name   string
+		script []react
+		sent   []string
+		fails  bool
+	}{
+		{"dies", []react{diesAtOnce, old, old}, []string{"server/discover", whole, ""}, false},
+		{"refuses, then dies", []react{refusesAndDies, old, old}, []string{"server/discover", whole, ""}, false},
+		{"is silent, then dies", []react{diesLater, old, old}, []string{"server/discover initialize", whole, ""}, false},
+		{"dies twice", []react{diesAtOnce, diesAtOnce, old}, []string{"server/discover", "initialize", ""}, true},
+		{"no second", []react{diesAtOnce}, []string{"server/discover"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				again, servers := &redial{}, []*scripted{}
+				for _, answer := range c.script {
+					s, tr := script(t, answer)
+					again.left, servers = append(again.left, tr), append(servers, s)
+				}
+				_, err := dial(t, ClientOptions{}, again)
+				if (err != nil) != c.fails || c.fails && !errors.Is(err, ErrClosed) {
+					t.Errorf("error %v", err)
+				}
+				if again.calls != 2 {
+					t.Errorf("connected %d times", again.calls)
+				}
+				for i, s := range servers {
+					if got := s.methods(); got != c.sent[i] && !(i == 0 && got == c.sent[0]+" initialize") {
+						t.Errorf("server %d got %s", i, got)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A deafConn never reads what is written to it, and says nothing.
+type deafConn struct {
+	gone chan struct{}
+	once sync.Once
+}
+
+func newDeaf() *deafConn { return &deafConn{gone: make(chan struct{})} }
+
+func (d *deafConn) Connect(context.Context) (Conn, error)       { return d, nil }
+func (d *deafConn) Read(context.Context) ([]byte, error)        { <-d.gone; return nil, io.EOF }
+func (d *deafConn) Write(_ context.Context, frame []byte) error { <-d.gone; return io.ErrClosedPipe }
+func (d *deafConn) Close() error                                { d.once.Do(func() { close(d.gone) }); return nil }
+
+// The caller may give up in every phase of the opening, at once.
+func TestClientConnectCancelled(t *testing.T) {
+	shows(t, "cancel.initialize", "lifecycle.errors", "errors.local.distinct")
+	slow := func(m Message) []string {
+		if m.Method == methodInitialize {
+			return nil
+		}
+		return []string{errorOf(m, -32601)}
+	}
+	for _, c := range []struct {
+		name   string
+		answer react
+		sent   string
+	}{
+		{"while asked for 2026-07-28", silent, "server/discover"},
+		{"while initialize waits", slow, "server/discover initialize"},
+		{"while nobody reads", nil, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s, tr := &scripted{}, Transport(newDeaf())
+				if c.answer != nil {
+					s, tr = script(t, c.answer)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				began := time.Now()
+				_, err := NewClient(Implementation{Name: "c", Version: "1"}, nil).Connect(ctx, tr)
+				if !errors.Is(err, context.DeadlineExceeded) || isPeers(err) {
+					t.Errorf("error %v", err)
+				}
+				if took := time.Since(began); took > 1100*time.Millisecond {
+					t.Errorf("took %v", took)
+				}
+				if got := s.methods(); got != c.sent {
+					t.Errorf("sent %s", got)
+				}
+			})
+		})
+	}
+	bubble(t, func(t *testing.T) {
+		s, tr := script(t, silent)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := NewClient(Implementation{}, nil).Connect(ctx, tr); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		if got := s.methods(); got != "" {
+			t.Errorf("sent %s", got)
+		}
+	})
+}
+
+// What a server may say before it answers initialize does no harm.
+func TestClientNoiseBeforeInitialized(t *testing.T) {
+	shows(t, "lifecycle.init.ping-early", "lifecycle.init.client-early", "base.notif.no-response", "cancel.invalid")
+	bubble(t, func(t *testing.T) {
+		s, tr := script(t, nil)
+		var logged []string
+		opts := ClientOptions{
+			Log:    func(_ context.Context, p *LogParams) { logged = append(logged, string(p.Data)) },
+			Notify: func(context.Context, string, json.RawMessage) { panic("in a callback") },
+		}
+		done := make(chan error)
+		var cs *ClientSession
+		go func() {
+			var err error
+			cs, err = dial(t, opts, tr)
+			done <- err
+		}()
+		noise := []string{
+			`{"jsonrpc":"2.0","id":"p","method":"ping"}`,
+			`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`,
+			`{"jsonrpc":"2.0","method":"notifications/message","params":7}`,
+			`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`,
+			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+			`{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
+			`{"jsonrpc":"2.0","method":"notifications/strange","params":{}}`,
+			`{"jsonrpc":"2.0","id":99,"result":{}}`,
+		}
+		synctest.Wait()
+		s.send(noise...)
+		s.send(errorOf(s.of(methodDiscover)[0], -32601))
+		synctest.Wait()
+		s.send(noise...)
+		s.send(resultOf(s.of(methodInitialize)[0], initializedAs(Version20251125)))
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if got := len(s.of("response")); got != 2 {
+			t.Errorf("%d answers for two pings: %s", got, s.methods())
+		}
+		if got := len(s.of(notifyInitialized)); got != 1 {
+			t.Errorf("%d times initialized", got)
+		}
+		if got := strings.Join(logged, " "); got != "1 1" {
+			t.Errorf("logged %s", got)
+		}
+		cs.Close()
+	})
+}
+
+// Ids are integers that no request has had before, also when they are used at
+// the same time.
+func TestClientIDs(t *testing.T) {
+	shows(t, "base.id.type", "base.id.unique-inflight", "base.id.unique-session", "base.id.not-null", "progress.token.unique", "progress.token.type")
+	eachEra(t, func(t *testing.T, version string) {
+		var waiting []Message
+		cs, s := connected(t, version, ClientOptions{}, func(m Message) (out []string) {
+			if waiting = append(waiting, m); len(waiting) == 50 { // the last asked is answered first
+				for _, m := range slices.Backward(waiting) {
+					out = append(out, resultOf(m, `{"content":[{"type":"text","text":"`+m.ID.String()+`"}]}`))
+				}
+			}
+			return out
+		})
+		var wg sync.WaitGroup
+		view := cs.With(CallOptions{Progress: func(ProgressParams) {}})
+		for range 50 {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				if _, err := view.CallTool(t.Context(), "x", nil); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		wg.Wait()
+		seen := map[string]bool{}
+		for _, m := range s.received() {
+			id := m.ID.String()
+			if m.Method == notifyInitialized {
+				continue
+			}
+			if seen[id] || strings.Trim(id, "0123456789") != "" {
+				t.Errorf("id %s", id)
+			}
+			seen[id] = true
+			if token := rawMember(rawMember(m.Params, "_meta"), "progressToken"); m.Method == methodToolsCall && string(token) != id {
+				t.Errorf("token %s of request %s", token, id)
+			}
+		}
+	})
+}
+
+// A call that is given up is cancelled once, at once, and its answer dropped.
+func TestClientGivesUp(t *testing.T) {
+	shows(t, "cancel.send", "cancel.sender.late", "cancel.target.client", "cancel.target.direction", "cancel.request-id", "cancel.receiver.ignore",
+		"timeout.cancel", "timeout.cancel-modern", "timeout.set", "timeout.configurable", "errors.local.distinct")
+	eachEra(t, func(t *testing.T, version string) {
+		cs, s := connected(t, version, ClientOptions{Timeout: time.Minute}, silent)
+		short, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		gone, cancel := context.WithCancel(t.Context())
+		go func() { time.Sleep(3 * time.Second); cancel() }()
+		for i, c := range []struct {
+			ctx  context.Context
+			opts CallOptions
+			took time.Duration
+			want error
+		}{
+			{short, CallOptions{}, time.Second, context.DeadlineExceeded},
+			{gone, CallOptions{}, 2 * time.Second, context.Canceled},
+			{t.Context(), CallOptions{}, time.Minute, context.DeadlineExceeded},
+			{t.Context(), CallOptions{Timeout: 5 * time.Second}, 5 * time.Second, context.DeadlineExceeded},
+			{t.Context(), CallOptions{Timeout: time.Hour}, time.Hour, context.DeadlineExceeded},
+			{t.Context(), CallOptions{Timeout: -1, MaxTimeout: 2 * time.Hour}, 2 * time.Hour, context.DeadlineExceeded},
+		} {
+			began := time.Now()
+			err := cs.With(c.opts).Call(c.ctx, methodToolsList, nil, nil)
+			if took := time.Since(began); !errors.Is(err, c.want) || isPeers(err) || took != c.took {
+				t.Errorf("%d: %v after %v", i, err, took)
+			}
+			asked, cancelled := s.of(methodToolsList), s.of(notifyCancelled)
+			if len(cancelled) != i+1 {
+				t.Fatalf("%d: %d cancellations", i, len(cancelled))
+			}
+			var p CancelledParams
+			if err := decodeAt(cancelled[i].Params, &p, rev20260728, true); err != nil || p.RequestID != asked[i].ID || p.Reason == "" {
+				t.Errorf("%d: cancelled %s, %v", i, cancelled[i].Params, err)
+			}
+			s.send(resultOf(asked[i], `{}`), errorOf(asked[i], -32603)) // late
+		}
+		before := len(s.received())
+		if err := cs.Call(short, methodToolsList, nil, nil); !errors.Is(err, context.DeadlineExceeded) || len(s.received()) != before {
+			t.Errorf("with a context that is over: %v, %s", err, s.methods())
+		}
+	})
+}
+
+// An answer that came before the caller gave up is not cancelled.
+func TestClientAnswerCrossesCancel(t *testing.T) {
+	shows(t, "cancel.race", "cancel.target.client")
+	eachEra(t, func(t *testing.T, version string) {
+		cs, s := connected(t, version, ClientOptions{}, func(m Message) []string {
+			if m.Method == methodToolsList {
+				time.Sleep(time.Second)
+				return []string{resultOf(m, `{"tools":[]}`)}
+			}
+			return nil
+		})
+		answered := 0
+		for range 100 {
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			if err := cs.Call(ctx, methodToolsList, nil, nil); err == nil {
+				answered++
+			} else if !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+			stop()
+		}
+		if got := len(s.of(notifyCancelled)); got != 100-answered {
+			t.Errorf("%d cancellations, %d answered", got, answered)
+		}
+	})
+}
+
+// Nothing that a peer does not read keeps a caller.
+func TestClientPeerDoesNotRead(t *testing.T) {
+	shows(t, "timeout.set", "cancel.receiver.ignore")
+	bubble(t, func(t *testing.T) {
+		d := newDeaf()
+		c := NewClient(Implementation{}, nil)
+		cs, err := c.open(t.Context(), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cs.link.speak(rev20260728)
+		big := json.RawMessage(`{"name":"` + strings.Repeat("x", 1<<20) + `"}`)
+		for i := range 40 { // more than may wait to be written
+			began := time.Now()
+			err := cs.With(CallOptions{Timeout: time.Second}).Call(context.Background(), methodToolsCall, big, nil)
+			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 1100*time.Millisecond {
+				t.Fatalf("call %d: %v after %v", i, err, took)
+			}
+		}
+		began := time.Now()
+		if cs.Close(); time.Since(began) > 3*time.Second {
+			t.Errorf("closing took %v", time.Since(began))
+		}
+	})
+}
+
+func TestClientLateAnswers(t *testing.T) {
+	shows(t, "cancel.sender.late", "cancel.receiver.free")
+	eachEra(t, func(t *testing.T, version string) {
+		var s *scripted
+		cs, s := connected(t, version, ClientOptions{}, func(m Message) []string {
+			if m.IsRequest() {
+				go func() { time.Sleep(50 * time.Millisecond); s.send(resultOf(m, `{}`)) }()
+			}
+			return nil
+		})
+		view := cs.With(CallOptions{Timeout: time.Millisecond})
+		for range 1000 {
+			if err := view.Call(t.Context(), methodToolsList, nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+		}
+		if err := cs.Call(t.Context(), methodToolsList, nil, nil); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		core := cs.link.core
+		core.mu.Lock()
+		defer core.mu.Unlock()
+		if len(core.calls)+len(core.running)+len(core.notes) != 0 {
+			t.Errorf("kept %d calls, %d requests, %d notices", len(core.calls), len(core.running), len(core.notes))
+		}
+	})
+}
+
+func progressOf(m Message, values ...string) (frames []string) {
+	for _, v := range values {
+		frames = append(frames, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`+m.ID.String()+`,"progress":`+v+`,"message":"m"}}`)
+	}
+	return frames
+}
+
+func TestClientProgress(t *testing.T) {
+	shows(t, "progress.float", "progress.track", "progress.optional", "progress.only-active", "progress.message")
+	eachEra(t, func(t *testing.T, version string) {
+		cs, _ := connected(t, version, ClientOptions{}, func(m Message) []string {
+			if !m.IsRequest() {
+				return nil
+			}
+			frames := append(progressOf(m, "0", "0.25", "1"), progressOf(Message{ID: IntID(999)}, "5")...)
+			frames = append(frames, progressOf(Message{ID: StringID(m.ID.String())}, "6")...)
+			return append(append(frames, resultOf(m, `{"tools":[]}`)), progressOf(m, "2", "3")...)
+		})
+		var seen []string
+		view := cs.With(CallOptions{Progress: func(p ProgressParams) {
+			seen = append(seen, fmt.Sprint(p.Progress, p.Message))
+			if p.Progress == 0.25 {
+				panic("in a callback")
+			}
+		}})
+		for range 2 {
+			seen = nil
+			if err := view.Call(t.Context(), methodToolsList, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if got := strings.Join(seen, " "); got != "0m 0.25m 1m" {
+				t.Errorf("progress %s", got)
+			}
+		}
+	})
+}
+
+// Progress keeps a call alive, up to the ceiling.
+func TestClientProgressExtends(t *testing.T) {
+	shows(t, "timeout.progress-reset", "timeout.maximum", "timeout.configurable")
+	eachEra(t, func(t *testing.T, version string) {
+		var s *scripted
+		steps, deaf := 8, false
+		cs, s := connected(t, version, ClientOptions{Timeout: 2 * time.Second}, func(m Message) []string {
+			if steps, deaf := steps, deaf; m.IsRequest() {
+				go func() {
+					for range steps {
+						time.Sleep(1500 * time.Millisecond)
+						s.send(progressOf(m, "1")...)
+					}
+					if !deaf {
+						s.send(resultOf(m, `{}`))
+					}
+				}()
+			}
+			return nil
+		})
+		began := time.Now()
+		timed := func(opts CallOptions) (time.Duration, error) {
+			began = time.Now()
+			err := cs.With(opts).Call(t.Context(), methodToolsList, nil, nil)
+			return time.Since(began), err
+		}
+		hear := func(ProgressParams) {}
+		if took, err := timed(CallOptions{Progress: hear}); err != nil || took != 12*time.Second {
+			t.Errorf("with progress: %v after %v", err, took)
+		}
+		if took, err := timed(CallOptions{}); !errors.Is(err, context.DeadlineExceeded) || took != 2*time.Second {
+			t.Errorf("progress that nobody asked for: %v after %v", err, took)
+		}
+		steps, deaf = 50, true
+		if took, err := timed(CallOptions{Progress: hear}); !errors.Is(err, context.DeadlineExceeded) || took != 20*time.Second {
+			t.Errorf("progress for ever: %v after %v", err, took)
+		}
+		if took, err := timed(CallOptions{Progress: hear, MaxTimeout: 7 * time.Second}); !errors.Is(err, context.DeadlineExceeded) || took != 7*time.Second {
+			t.Errorf("own ceiling: %v after %v", err, took)
+		}
+		time.Sleep(2 * time.Minute) // the script ends
+	})
+}
+
+// What comes for a pending id ends that call, and only what is valid ends it
+// well; the session goes on.
+func TestClientOddResponses(t *testing.T) {
+	shows(t, "base.response.exclusive", "base.response.same-id", "base.result.present", "base.result.open-shape", "base.error.data-any",
+		"base.error.object", "base.error.code-integer", "base.resulttype.absent-complete", "base.resulttype.unknown-invalid", "resources.error.accept-32002")
+	for _, c := range []struct {
+		rest   string // of the response
+		peers  int    // the code of the peer's error
+		wrong  string // "": good at both eras; "m": at 2026-07-28 no; "b": at both no
+		within string // of the error's text
+	}{
+		{`"result":{"contents":[],"more":{"a":[1]},"resultType":"complete"},"extra":1`, 0, "", ""},
+		{`"result":{"contents":[]}`, 0, "", ""},
+		{`"result":{"contents":null}`, 0, "", ""},
+		{`"result":{}`, 0, "", ""},
+		{`"result":{"contents":[],"resultType":"compl\u0065te"}`, 0, "", ""},
+		{`"result":{"contents":[],"resultType":"weird"}`, 0, "m", "weird"},
+		{`"result":{"contents":[],"resultType":null}`, 0, "m", "null"},
+		{`"result":{"contents":[],"resultType":7}`, 0, "m", "7"},
+		{`"result":[]`, 0, "b", "object"},
+		{`"result":null`, 0, "b", "object"},
+		{`"result":"x"`, 0, "b", "object"},
+		{`"result":{"contents":{}}`, 0, "b", "contents"},
+		{`"result":{},"error":{"code":1,"message":"x"}`, 0, "b", "invalid response"},
+		{`"error":{"code":1.5,"message":"x"}`, 0, "b", "invalid response"},
+		{`"error":{"code":"1","message":"x"}`, 0, "b", "invalid response"},
+		{`"error":{"message":"x"}`, 0, "b", "invalid response"},
+		{`"error":[]`, 0, "b", "invalid response"},
+		{`"error":{"code":-32002,"message":"Resource not found","data":{"uri":"x"}}`, CodeResourceNotFound, "b", "Resource not found"},
+		{`"error":{"code":7,"message":"m","data":"text"}`, 7, "b", "m"},
+		{`"error":{"code":7,"message":"m","data":[1]}`, 7, "b", "m"},
+		{`"error":{"code":7,"message":"m","data":null}`, 7, "b", "m"},
+		{`"error":{"code":0,"message":"m"}`, 0, "b", "m"},
+	} {
+		t.Run(c.rest, func(t *testing.T) {
+			eachEra(t, func(t *testing.T, version string) {
+				odd := true
+				cs, _ := connected(t, version, ClientOptions{}, func(m Message) []string {
+					if !odd {
+						return []string{resultOf(m, `{"contents":[]}`)}
+					}
+					return []string{`{"jsonrpc":"2.0","id":12345,"result":{}}`, `{"jsonrpc":"2.0","error":{"code":1,"message":"x"}}`,
+						`{"jsonrpc":"2.0","id":"` + m.ID.String() + `","result":{"contents":7}}`,
+						`{"jsonrpc":"2.0","id":` + m.ID.String() + `,` + c.rest + `}`, resultOf(m, `{"contents":7}`)}
+				})
+				_, err := cs.ReadResource(t.Context(), "x")
+				if wrong := c.wrong == "b" || c.wrong == "m" && version == Version20260728; wrong != (err != nil) {
+					t.Fatalf("error %v", err)
+				}
+				var e *Error
+				if err != nil && (!strings.Contains(err.Error(), c.within) || c.peers != 0 && (!errors.As(err, &e) || e.Code != c.peers)) {
+					t.Errorf("error %v", err)
+				}
+				if c.peers == 0 && isPeers(err) != strings.Contains(c.rest, `"code":0`) {
+					t.Errorf("taken for the peer's: %v", err)
+				}
+				odd = false
+				if _, err := cs.ReadResource(t.Context(), "x"); err != nil {
+					t.Errorf("afterwards: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// The end of a server ends every call, those that come later too.
+func TestClientServerDies(t *testing.T) {
+	shows(t, "lifecycle.errors", "errors.local.distinct")
+	eachEra(t, func(t *testing.T, version string) {
+		asked := make(chan bool)
+		opts := ClientOptions{Timeout: -1, Elicit: func(ctx context.Context, _ *ElicitParams) (*ElicitResult, error) {
+			asked <- true
+			<-ctx.Done() // whoever waits for the user does not keep the caller
+			return nil, ctx.Err()
+		}}
+		question := `"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}`
+		cs, s := connected(t, version, opts, func(m Message) []string {
+			if m.Method != methodToolsCall {
+				return nil
+			}
+			if version == Version20251125 {
+				return []string{`{"jsonrpc":"2.0","id":"q",` + question + `}`}
+			}
+			return []string{resultOf(m, `{"resultType":"input_required","inputRequests":{"k":{`+question+`}}}`)}
+		})
+		failed := make(chan error)
+		for range 10 {
+			go func() { failed <- cs.Call(t.Context(), methodToolsList, nil, nil) }()
+		}
+		go func() { _, err := cs.CallTool(t.Context(), "x", nil); failed <- err }()
+		<-asked
+		synctest.Wait()
+		began := time.Now()
+		s.conn.Close()
+		for range 11 {
+			if err := <-failed; !errors.Is(err, ErrClosed) || isPeers(err) {
+				t.Errorf("error %v", err)
+			}
+		}
+		if err := cs.Call(t.Context(), methodToolsList, nil, nil); !errors.Is(err, ErrClosed) {
+			t.Errorf("a later call: %v", err)
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("took %v", took)
+		}
+		if err := cs.Wait(); err != nil {
+			t.Errorf("the end: %v", err)
+		}
+	})
+}
+
+// roundsOf answers a call with each of these results in turn, the last for ever.
+func roundsOf(results ...string) react {
+	n := 0
+	return func(m Message) []string {
+		if !m.IsRequest() {
+			return nil
+		}
+		body := results[min(n, len(results)-1)]
+		n++
+		return []string{resultOf(m, body)}
+	}
+}
+
+const (
+	askForm = `{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}}`
+	askLLM  = `{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":5}}`
+	askDirs = `{"method":"roots/list"}`
+	final   = `{"resultType":"complete","content":[],"contents":[],"messages":[]}`
+)
+
+// withoutEnvelope is the params of a request less its _meta.
+func withoutEnvelope(t *testing.T, m Message) string {
+	p, err := without(m.Params, rev20260728, "_meta")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(p)
+}
+
+// What a retry carries, round by round.
+func TestClientRounds(t *testing.T) {
+	shows(t, "mrtr.client.fulfil", "mrtr.client.immediate", "mrtr.client.keys", "mrtr.client.new-id", "mrtr.client.same-params", "mrtr.client.scope",
+		"mrtr.state.absent", "mrtr.state.echo", "mrtr.state.opaque", "mrtr.repeat", "base.id.unique-inflight", "meta.request.required")
+	const state = `"\u0041\/é {\"k\":1} \u0000\ud83d\ude00"`
+	for _, c := range []struct {
+		name    string
+		results []string
+		retries []string // what each adds to the params
+	}{
+		{"all three, with state", []string{`{"resultType":"input_required","requestState":` + state + `,"inputRequests":{"a":` + askForm + `,"b":` + askLLM + `,"":` + askDirs + `},"_meta":{"x":1}}`, final},
+			[]string{`,"inputResponses":{"":{"roots":[{"uri":"file:///r"}]},"a":{"action":"accept","content":{"name":"Ada"}},"b":{"role":"assistant","model":"m","content":{"type":"text","text":"sampled"}}},"requestState":` + state}},
+		{"only state", []string{`{"resultType":"input_required","requestState":""}`, final}, []string{`,"requestState":""`}},
+		{"only questions", []string{`{"resultType":"input_required","inputRequests":{"a":` + askDirs + `}}`, final},
+			[]string{`,"inputResponses":{"a":{"roots":[{"uri":"file:///r"}]}}`}},
+		{"no questions, no state", []string{`{"resultType":"input_required","inputRequests":{}}`, final}, []string{`,"inputResponses":{}`}},
+		{"state that goes away", []string{`{"resultType":"input_required","requestState":"1"}`, `{"resultType":"input_required","inputRequests":{"k":` + askDirs + `},"requestState":null}`, `{"resultType":"input_required","requestState":"2"}`, final},
+			[]string{`,"requestState":"1"`, `,"inputResponses":{"k":{"roots":[{"uri":"file:///r"}]}}`, `,"requestState":"2"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				cs, s := connected(t, Version20260728, answering(), roundsOf(c.results...))
+				view := cs.With(CallOptions{Meta: Meta{"mine": json.RawMessage(`1`)}})
+				if _, err := view.CallTool(t.Context(), "x", map[string]any{"n": json.Number("9007199254740993")}); err != nil {
+					t.Fatal(err)
+				}
+				sent := s.of(methodToolsCall)
+				if len(sent) != len(c.retries)+1 {
+					t.Fatalf("%d requests", len(sent))
+				}
+				seen := map[ID]bool{}
+				for i, m := range sent {
+					added := ""
+					if i > 0 {
+						added = c.retries[i-1]
+					}
+					wantJSON(t, withoutEnvelope(t, m), `{"name":"x","arguments":{"n":9007199254740993}`+added+`}`)
+					if state := rawMember(m.Params, "requestState"); state != nil && !strings.Contains(added, string(state)) {
+						t.Errorf("state %s", state)
+					}
+					if seen[m.ID] {
+						t.Errorf("id %s again", m.ID)
+					}
+					seen[m.ID] = true
+					if string(rawMember(m.Params, "_meta")) != string(rawMember(sent[0].Params, "_meta")) {
+						t.Errorf("_meta of %s", m.Params)
+					}
+				}
+				if err := cs.Call(t.Context(), methodToolsList, nil, nil); err != nil {
+					t.Fatal(err)
+				}
+				if got := withoutEnvelope(t, s.of(methodToolsList)[0]); got != "{}" {
+					t.Errorf("another request carries %s", got)
+				}
+			})
+		})
+	}
+}
+
+// Rounds that come to nothing, and are no error of the peer.
+func TestClientRoundsRefused(t *testing.T) {
+	shows(t, "mrtr.methods.allowed", "errors.local.distinct", "sampling.error.no-replay", "roots.error.no-replay", "sampling.error.modern",
+		"sampling.tools.undeclared-error", "elicit.mode.undeclared-modern", "elicit.form.client-validate", "base.resulttype.closed-set")
+	ask := func(q string) string {
+		return `{"resultType":"input_required","requestState":"s","inputRequests":{"k":` + q + `}}`
+	}
+	for _, c := range []struct {
+		name, result, within string
+		change               func(o *ClientOptions)
+	}{
+		{"neither", `{"resultType":"input_required"}`, "without", nil},
+		{"state a number", `{"resultType":"input_required","requestState":7}`, "requestState", nil},
+		{"questions an array", `{"resultType":"input_required","inputRequests":[]}`, "inputRequests", nil},
+		{"a question null", ask(`null`), "", nil},
+		{"no method", ask(`{"params":{}}`), "", nil},
+		{"unknown method", ask(`{"method":"tools/list"}`), "not found", nil},
+		{"ping", ask(`{"method":"ping"}`), "not found", nil},
+		{"no params", ask(`{"method":"elicitation/create"}`), "", nil},
+		{"a page", ask(`{"method":"elicitation/create","params":{"mode":"url","message":"?","url":"https://x"}}`), "not declared", nil},
+		{"tools", ask(`{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1,"tools":[]}}`), "not declared", nil},
+		{"mixed results", ask(`{"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","toolUseId":"1","content":[]}]}]}}`), "tool", nil},
+		{"no form for it", ask(askForm), "not found", func(o *ClientOptions) { o.Elicit = nil }},
+		{"undeclared", ask(askDirs), "not found", func(o *ClientOptions) { o.Capabilities = &ClientCapabilities{} }},
+		{"the callback fails", ask(askLLM), "no model", func(o *ClientOptions) {
+			o.Sample = func(context.Context, *CreateMessageParams) (*CreateMessageResult, error) {
+				return nil, fmt.Errorf("no model: %w", Errorf(CodeUserRejected, "rejected"))
+			}
+		}},
+		{"the callback panics", ask(askDirs), "panic", func(o *ClientOptions) { o.Roots = func(context.Context) ([]Root, error) { panic(1) } }},
+		{"nothing", ask(askLLM), "nothing", func(o *ClientOptions) {
+			o.Sample = func(context.Context, *CreateMessageParams) (*CreateMessageResult, error) { return nil, nil }
+		}},
+		{"does not fit", ask(askForm), "fit", elicits(&ElicitResult{Action: "accept", Content: json.RawMessage(`{}`)})},
+		{"no content", ask(askForm), "fit", elicits(&ElicitResult{Action: "accept"})},
+		{"strange action", ask(askForm), "maybe", elicits(&ElicitResult{Action: "maybe"})},
+		{"no file", ask(askDirs), "file", rootsAt("https://x/y")},
+		{"climbs", ask(askDirs), "..", rootsAt("file:///a/%2e%2e/b")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				opts := answering()
+				if c.change != nil {
+					c.change(&opts)
+				}
+				cs, s := connected(t, Version20260728, opts, roundsOf(c.result, final))
+				_, err := cs.CallTool(t.Context(), "x", nil)
+				if err == nil || isPeers(err) || !strings.Contains(err.Error(), c.within) {
+					t.Errorf("error %v", err)
+				}
+				if got := s.methods(); got != "server/discover tools/call" {
+					t.Errorf("sent %s", got)
+				}
+			})
+		})
+	}
+}
+
+func elicits(r *ElicitResult) func(*ClientOptions) {
+	return func(o *ClientOptions) {
+		o.Elicit = func(context.Context, *ElicitParams) (*ElicitResult, error) { return r, nil }
+	}
+}
+
+func rootsAt(uri string) func(*ClientOptions) {
+	return func(o *ClientOptions) {
+		o.Roots = func(context.Context) ([]Root, error) { return []Root{{URI: uri}}, nil }
+	}
+}
+
+// On which methods a server may ask, how often, and that a refusal by the
+// user is an answer.
+func TestClientRoundsReach(t *testing.T) {
+	shows(t, "mrtr.methods.allowed", "mrtr.repeat", "elicit.result.content", "base.resulttype.unknown-invalid", "elicit.mode.default")
+	bubble(t, func(t *testing.T) {
+		asking := `{"resultType":"input_required","inputRequests":{"k":` + askForm + `}}`
+		opts := answering()
+		elicits(&ElicitResult{Action: "decline", Content: json.RawMessage(`{"name":"x"}`)})(&opts)
+		for _, method := range []string{methodToolsCall, methodPromptsGet, methodResourcesRead, methodToolsList, methodComplete, "x/y"} {
+			cs, s := connected(t, Version20260728, opts, roundsOf(asking, final))
+			err := cs.Call(t.Context(), method, map[string]string{"name": "x"}, nil)
+			if mayAsk(method) != (err == nil) || isPeers(err) {
+				t.Errorf("%s: %v", method, err)
+			}
+			if sent := s.of(method); err == nil && string(rawMember(sent[1].Params, "inputResponses")) != `{"k":{"action":"decline"}}` {
+				t.Errorf("%s: sent %s", method, sent[1].Params)
+			}
+		}
+		for _, bound := range []int{0, 3} {
+			opts.MaxRounds = bound
+			cs, s := connected(t, Version20260728, opts, roundsOf(asking))
+			_, err := cs.CallTool(t.Context(), "x", nil)
+			if want := max(bound, 10*(1-min(bound, 1))) + 1; err == nil || isPeers(err) || len(s.of(methodToolsCall)) != want {
+				t.Errorf("%v after %d requests", err, len(s.of(methodToolsCall)))
+			}
+		}
+		cs, s := connected(t, Version20251125, opts, roundsOf(asking))
+		if r, err := cs.CallTool(t.Context(), "x", nil); err != nil || r.Content == nil && len(r.Content) != 0 {
+			t.Errorf("legacy: %+v, %v", r, err)
+		}
+		if got := len(s.of(methodToolsCall)); got != 1 {
+			t.Errorf("legacy: %d requests", got)
+		}
+	})
+}
+
+// Answers that the caller gives by hand are not sent again.
+func TestClientRoundsByHand(t *testing.T) {
+	shows(t, "mrtr.client.same-params", "base.jsonrpc.conform")
+	bubble(t, func(t *testing.T) {
+		cs, s := connected(t, Version20260728, answering(), roundsOf(`{"resultType":"input_required","inputRequests":{"k":`+askDirs+`}}`, final))
+		p := json.RawMessage(`{"name":"x","requestState":"old","inputResponses":{"old":{}}}`)
+		if err := cs.Call(t.Context(), methodToolsCall, p, nil); err != nil {
+			t.Fatal(err)
+		}
+		sent := s.of(methodToolsCall)
+		wantJSON(t, withoutEnvelope(t, sent[0]), string(p))
+		wantJSON(t, withoutEnvelope(t, sent[1]), `{"name":"x","inputResponses":{"k":{"roots":[{"uri":"file:///r"}]}}}`)
+	})
+}
+
+// Questions are asked at the same time; the caller, or the first that fails,
+// ends them all.
+func TestClientRoundsConcurrent(t *testing.T) {
+	shows(t, "mrtr.client.fulfil", "cancel.receiver.stop")
+	bubble(t, func(t *testing.T) {
+		var meet sync.WaitGroup
+		meet.Add(2)
+		opts := answering()
+		opts.Roots = func(context.Context) ([]Root, error) { meet.Done(); meet.Wait(); return nil, nil }
+		both := `{"resultType":"input_required","inputRequests":{"a":` + askDirs + `,"b":` + askDirs + `}}`
+		cs, s := connected(t, Version20260728, opts, roundsOf(both, final))
+		if _, err := cs.CallTool(t.Context(), "x", nil); err != nil {
+			t.Error(err)
+		}
+		if got := string(rawMember(s.of(methodToolsCall)[1].Params, "inputResponses")); got != `{"a":{"roots":[]},"b":{"roots":[]}}` {
+			t.Errorf("answers %s", got)
+		}
+		ended := make(chan error, 2)
+		opts.Elicit = func(ctx context.Context, _ *ElicitParams) (*ElicitResult, error) {
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return nil, ctx.Err()
+		}
+		opts.Roots = func(context.Context) ([]Root, error) { time.Sleep(time.Second); return nil, errors.New("no roots") }
+		mixed := `{"resultType":"input_required","inputRequests":{"a":` + askForm + `,"b":` + askDirs + `}}`
+		cs, _ = connected(t, Version20260728, opts, roundsOf(mixed, final))
+		if _, err := cs.CallTool(t.Context(), "x", nil); err == nil || !strings.Contains(err.Error(), "no roots") {
+			t.Errorf("one fails: %v", err)
+		}
+		<-ended
+		ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
+		defer stop()
+		if _, err := cs.CallTool(ctx, "x", nil); err != nil { // answered by final
+			t.Error(err)
+		}
+		cs, _ = connected(t, Version20260728, opts, roundsOf(mixed))
+		ctx, stop = context.WithTimeout(t.Context(), time.Millisecond)
+		defer stop()
+		if _, err := cs.CallTool(ctx, "x", nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the caller gives up: %v", err)
+		}
+		<-ended
+		time.Sleep(time.Second)
+	})
+}
