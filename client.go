@@ -323,15 +323,9 @@ func (cs *ClientSession) Wait() error { return cs.link.core.wait() }
 // into _meta is added. A [json.RawMessage] as result keeps it as it came.
 func (cs *ClientSession) Call(ctx context.Context, method string, params, result any) error {
 	rev := cs.link.revision()
-	var encoded []byte
-	if params != nil {
-		var err error
-		if encoded, err = encodeAt(nil, params, rev); err != nil {
-			return fmt.Errorf("mcp: %s: %w", method, err)
-		}
-		if !hasShape(encoded, "object") {
-			return fmt.Errorf("mcp: %s: params must encode to a JSON object", method)
-		}
+	encoded, err := encodeParams(method, params, rev)
+	if err != nil {
+		return err
 	}
 	raw, err := cs.converse(ctx, rev, method, encoded)
 	if err != nil || result == nil {

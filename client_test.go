@@ -871,6 +871,7 @@ func TestClientProgressExtends(t *testing.T) {
 		if took, err := timed(CallOptions{}); !errors.Is(err, context.DeadlineExceeded) || took != 2*time.Second {
 			t.Errorf("progress that nobody asked for: %v after %v", err, took)
 		}
+		synctest.Wait()
 		steps, deaf = 50, true
 		if took, err := timed(CallOptions{Progress: hear}); !errors.Is(err, context.DeadlineExceeded) || took != 20*time.Second {
 			t.Errorf("progress for ever: %v after %v", err, took)
@@ -1245,5 +1246,445 @@ func TestClientRoundsConcurrent(t *testing.T) {
 		}
 		<-ended
 		time.Sleep(time.Second)
+	})
+}
+
+// A server of before 2026-07-28 asks by requests of its own; this is what it
+// is told.
+func TestClientAnswersLegacyRequests(t *testing.T) {
+	shows(t, "roots.error.unsupported", "roots.error.internal", "roots.uri", "roots.sec.validate", "sampling.error.rejected", "sampling.tools.undeclared-error",
+		"sampling.error.missing-result", "sampling.error.mixed", "sampling.content.array", "sampling.stop-reason", "sampling.validate", "elicit.mode.undeclared-error",
+		"elicit.mode.default", "elicit.form.client-validate", "elicit.result.content", "base.response.same-id", "base.result.present", "base.error.object", "lifecycle.op.capabilities")
+	none := func(o *ClientOptions) { *o = ClientOptions{} }
+	says := func(r *CreateMessageResult, err error) func(o *ClientOptions) {
+		return func(o *ClientOptions) {
+			o.Sample = func(context.Context, *CreateMessageParams) (*CreateMessageResult, error) { return r, err }
+		}
+	}
+	sample := func(more string) string {
+		return `"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[` + more + `]}`
+	}
+	use, used := `{"type":"tool_use","id":"1","name":"f","input":{}}`, `{"type":"tool_result","toolUseId":"1","content":[]}`
+	form := askForm[1 : len(askForm)-1]
+	for _, c := range []struct {
+		name, request string
+		answer        string // the rest of the response
+		change        func(o *ClientOptions)
+	}{
+		{"ping", `"method":"ping"`, `"result":{}`, none},
+		{"ping with params", `"method":"ping","params":{"_meta":{"a":1}}`, `"result":{}`, nil},
+		{"roots", `"method":"roots/list"`, `"result":{"roots":[{"uri":"file:///r"}]}`, nil},
+		{"roots, none", `"method":"roots/list","params":{}`, `"result":{"roots":[]}`, func(o *ClientOptions) { o.Roots = func(context.Context) ([]Root, error) { return nil, nil } }},
+		{"roots undeclared", `"method":"roots/list"`, `-32601`, none},
+		{"roots not in Capabilities", `"method":"roots/list"`, `-32601`, func(o *ClientOptions) { o.Capabilities = &ClientCapabilities{} }},
+		{"roots fail", `"method":"roots/list"`, `-32603`, func(o *ClientOptions) {
+			o.Roots = func(context.Context) ([]Root, error) { return nil, errors.New("secret") }
+		}},
+		{"roots panic", `"method":"roots/list"`, `-32603`, func(o *ClientOptions) { o.Roots = func(context.Context) ([]Root, error) { panic("secret") } }},
+		{"root elsewhere", `"method":"roots/list"`, `-32603`, rootsAt("https://secret/")},
+		{"root climbs", `"method":"roots/list"`, `-32603`, rootsAt("file:///secret/../x")},
+		{"root with dots in a name", `"method":"roots/list"`, `"result":{"roots":[{"uri":"file:///a..b/..c"}]}`, rootsAt("file:///a..b/..c")},
+		{"sampling", sample(`{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`),
+			`"result":{"role":"assistant","model":"m","content":{"type":"text","text":"sampled"}}`, nil},
+		{"sampling, any reason", sample(``), `"result":{"role":"assistant","model":"m","stopReason":"bored","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`,
+			says(&CreateMessageResult{Role: "assistant", Model: "m", StopReason: "bored", Content: []Content{Text("a"), Text("b")}}, nil)},
+		{"sampling undeclared", sample(``), `-32601`, none},
+		{"sampling rejected", sample(``), `"error":{"code":-1,"message":"rejected"}`, says(nil, fmt.Errorf("so: %w", Errorf(CodeUserRejected, "rejected")))},
+		{"sampling code 0", sample(``), `-32603`, says(nil, &Error{Message: "secret"})},
+		{"sampling nothing", sample(``), `-32603`, says(nil, nil)},
+		{"sampling with tools", `"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[],"tools":[]}`, `-32602`, nil},
+		{"sampling with a choice", `"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[],"toolChoice":{}}`, `-32602`, nil},
+		{"sampling mixed", sample(`{"role":"assistant","content":` + use + `},{"role":"user","content":[` + used + `,{"type":"text","text":"x"}]}`), `-32602`, nil},
+		{"sampling, no result", sample(`{"role":"assistant","content":` + use + `},{"role":"user","content":{"type":"text","text":"x"}}`), `-32602`, nil},
+		{"sampling, no result at the end", sample(`{"role":"assistant","content":` + use + `}`), `-32602`, nil},
+		{"sampling, result of nothing", sample(`{"role":"user","content":` + used + `}`), `-32602`, nil},
+		{"sampling, balanced", sample(`{"role":"assistant","content":` + use + `},{"role":"user","content":[` + used + `]}`),
+			`"result":{"role":"assistant","model":"m","content":{"type":"text","text":"sampled"}}`, nil},
+		{"sampling, params wrong", `"method":"sampling/createMessage","params":{"messages":7,"maxTokens":1}`, `-32602`, nil},
+		{"sampling, no params", `"method":"sampling/createMessage"`, `-32602`, nil},
+		{"form", form, `"result":{"action":"accept","content":{"name":"Ada"}}`, nil},
+		{"form declined", form, `"result":{"action":"decline"}`, elicits(&ElicitResult{Action: "decline", Content: json.RawMessage(`{"name":"x"}`)})},
+		{"form cancelled", form, `"result":{"action":"cancel"}`, elicits(&ElicitResult{Action: "cancel"})},
+		{"form undeclared", form, `-32601`, none},
+		{"form not in Capabilities", form, `-32601`, func(o *ClientOptions) { o.Capabilities = &ClientCapabilities{} }},
+		{"only pages declared", form, `-32602`, func(o *ClientOptions) {
+			o.Capabilities = &ClientCapabilities{Elicitation: &ElicitationCapability{URL: &struct{}{}}}
+		}},
+		{"empty capability is form", form, `"result":{"action":"accept","content":{"name":"Ada"}}`, func(o *ClientOptions) {
+			o.Capabilities = &ClientCapabilities{Elicitation: &ElicitationCapability{}}
+		}},
+		{"page undeclared", `"method":"elicitation/create","params":{"mode":"url","message":"?","url":"https://x","elicitationId":"1"}`, `-32602`, nil},
+		{"page", `"method":"elicitation/create","params":{"mode":"url","message":"?","url":"https://x","elicitationId":"1"}`, `"result":{"action":"accept"}`, func(o *ClientOptions) {
+			o.Capabilities = &ClientCapabilities{Elicitation: &ElicitationCapability{URL: &struct{}{}}}
+		}},
+		{"strange mode", `"method":"elicitation/create","params":{"mode":"smoke","message":"?","requestedSchema":{"type":"object","properties":{}}}`, `-32602`, nil},
+		{"form broken", `"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"objekt","properties":7}}`, `-32602`, nil},
+		{"form missing", `"method":"elicitation/create","params":{"message":"?"}`, `-32602`, nil},
+		{"does not fit", form, `-32603`, elicits(&ElicitResult{Action: "accept", Content: json.RawMessage(`{"name":7}`)})},
+		{"no such action", form, `-32603`, elicits(&ElicitResult{Action: "secret"})},
+		{"unknown method", `"method":"tools/list","params":{}`, `-32601`, nil},
+		{"unheard of", `"method":"x"`, `-32601`, nil},
+		{"params an array", `"method":"ping","params":[]`, `-32602`, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				opts := answering()
+				if c.change != nil {
+					c.change(&opts)
+				}
+				_, s := connected(t, Version20251125, opts, silent)
+				s.send(`{"jsonrpc":"2.0","id":"q-1",` + c.request + `}`)
+				answers := s.of("response")
+				if len(answers) != 1 {
+					t.Fatalf("%d answers: %s", len(answers), s.methods())
+				}
+				got := s.raw[len(s.raw)-1]
+				if !strings.HasPrefix(c.answer, "-") {
+					wantJSON(t, got, `{"jsonrpc":"2.0","id":"q-1",`+c.answer+`}`)
+				} else if e := answers[0].Error; e == nil || fmt.Sprint(e.Code) != c.answer || answers[0].ID != StringID("q-1") {
+					t.Errorf("answer %s", got)
+				}
+				if strings.Contains(got, "secret") {
+					t.Errorf("it gives away what went wrong: %s", got)
+				}
+			})
+		})
+	}
+}
+
+// What a revision does not have is not answered for at that revision.
+func TestClientElicitationBeforeItsTime(t *testing.T) {
+	shows(t, "lifecycle.op.version", "lifecycle.op.version-old", "lifecycle.op.capabilities-old")
+	for _, version := range []string{Version20241105, Version20250326} {
+		bubble(t, func(t *testing.T) {
+			_, s := connected(t, version, answering(), silent)
+			s.send(`{"jsonrpc":"2.0","id":1,` + askForm[1:])
+			if a := s.of("response"); len(a) != 1 || a[0].Error == nil || a[0].Error.Code != CodeMethodNotFound {
+				t.Errorf("%s: %q", version, s.raw)
+			}
+		})
+	}
+}
+
+// At 2026-07-28 a client answers nothing, whatever comes.
+func TestClientModernSilence(t *testing.T) {
+	shows(t, "patterns.no-client-responses", "patterns.client-notifications", "base.batch.rejected", "base.notif.no-response")
+	bubble(t, func(t *testing.T) {
+		asked := false
+		opts := answering()
+		opts.Roots = func(context.Context) ([]Root, error) { asked = true; return nil, nil }
+		opts.Versions = []string{Version20260728}
+		s, tr := script(t, func(m Message) []string {
+			noise := []string{`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":2,` + askDirs[1:], `{oops`, `[]`, `7`, ``,
+				`[{"jsonrpc":"2.0","id":3,"method":"ping"}]`, `{"jsonrpc":"2.0","id":null,"method":"ping"}`, `{"jsonrpc":"2.0","id":4}`, `{"jsonrpc":"2.0","method":7}`}
+			return append(append(noise, modern(each(`{"tools":[]}`))(m)...), noise...)
+		})
+		cs, err := dial(t, opts, tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cs.Call(t.Context(), methodToolsList, nil, nil); err != nil {
+			t.Error(err)
+		}
+		if got := s.methods(); got != "server/discover tools/list" || asked {
+			t.Errorf("sent %s, asked %v", got, asked)
+		}
+	})
+}
+
+// A batch is answered as one at 2025-03-26 and refused elsewhere.
+func TestClientBatch(t *testing.T) {
+	shows(t, "base.batch.rejected")
+	const batch = `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"x"},{"jsonrpc":"2.0","id":2,"method":"nope"}]`
+	for _, version := range []string{Version20250326, Version20250618} {
+		bubble(t, func(t *testing.T) {
+			_, s := connected(t, version, ClientOptions{}, silent)
+			s.send(batch)
+			synctest.Wait()
+			got := s.raw[len(s.raw)-1]
+			if allowed := version == Version20250326; allowed != strings.HasPrefix(got, "[") || !allowed && !strings.Contains(got, "-32600") {
+				t.Errorf("%s: %s", version, got)
+			}
+		})
+	}
+}
+
+func TestClientPages(t *testing.T) {
+	shows(t, "pagination.both", "pagination.empty-cursor", "pagination.end", "pagination.opaque", "pagination.page-size", "pagination.no-persist")
+	page := func(next string, names ...string) string {
+		var tools []string
+		for _, name := range names {
+			tools = append(tools, `{"name":"`+name+`","inputSchema":{"type":"object"}}`)
+		}
+		if next != "" {
+			next = `,"nextCursor":` + next
+		}
+		return `{"tools":[` + strings.Join(tools, ",") + `]` + next + `}`
+	}
+	for _, c := range []struct {
+		name    string
+		results []string
+		tools   string
+		cursors string // of the requests, "-" for none
+		fails   string
+	}{
+		{"one page", []string{page("", "a", "b")}, "a b", "-", ""},
+		{"three, one empty", []string{page(`" x\u00e9\"/"`, "a"), page(`"2"`), page("", "b", "c")}, "a b c", `- " xé\"/" "2"`, ""},
+		{"the empty cursor", []string{page(`""`, "a"), page("", "b")}, "a b", `- ""`, ""},
+		{"null ends", []string{page(`null`, "a"), page("", "b")}, "a", `-`, ""},
+		{"null for tools", []string{`{"tools":null}`}, "", "-", ""},
+		{"no tools", []string{`{}`}, "", "-", ""},
+		{"a repeated cursor", []string{page(`"x"`, "a"), page(`"x"`, "b")}, "a b", `- "x"`, "repeats"},
+		{"the empty cursor repeated", []string{page(`""`, "a")}, "a a", `- ""`, "repeats"},
+		{"two in turn", []string{page(`"x"`, "a"), page(`"y"`, "b"), page(`"x"`, "c")}, "a b c", `- "x" "y"`, "repeats"},
+		{"a number", []string{page(`7`, "a")}, "", "-", "nextCursor"},
+		{"tools an object", []string{`{"tools":{}}`}, "", "-", "tools"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			eachEra(t, func(t *testing.T, version string) {
+				cs, s := connected(t, version, ClientOptions{}, roundsOf(c.results...))
+				var tools, cursors []string
+				var failed error
+				for tool, err := range cs.Tools(t.Context()) {
+					if failed = err; err == nil {
+						tools = append(tools, tool.Name)
+					}
+				}
+				for _, m := range s.of(methodToolsList) {
+					cursor := string(rawMember(m.Params, "cursor"))
+					if cursor == "" {
+						cursor = "-"
+					}
+					cursors = append(cursors, cursor)
+				}
+				if got := strings.Join(tools, " "); got != c.tools {
+					t.Errorf("tools %s", got)
+				}
+				if got := strings.Join(cursors, " "); got != c.cursors {
+					t.Errorf("cursors %s", got)
+				}
+				if (failed != nil) != (c.fails != "") || failed != nil && !strings.Contains(failed.Error(), c.fails) {
+					t.Errorf("error %v", failed)
+				}
+			})
+		})
+	}
+}
+
+// The lists of a server that never comes to an end, that has nothing, and
+// that has nothing in place of something.
+func TestClientListsBounded(t *testing.T) {
+	shows(t, "pagination.both", "pagination.end")
+	bubble(t, func(t *testing.T) {
+		n := 0
+		cs, _ := connected(t, Version20251125, ClientOptions{}, func(m Message) []string {
+			n++
+			return []string{resultOf(m, fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, n))}
+		})
+		var failed error
+		for _, failed = range cs.Tools(t.Context()) {
+		}
+		if failed == nil || n != maxPages {
+			t.Errorf("%d pages, %v", n, failed)
+		}
+	})
+	for _, body := range []string{`{}`, `{"tools":null,"prompts":null,"resources":null,"resourceTemplates":null}`, `{"tools":[null],"prompts":[null],"resources":[null],"resourceTemplates":[null]}`} {
+		eachEra(t, func(t *testing.T, version string) {
+			cs, _ := connected(t, version, ClientOptions{}, each(body))
+			ctx, some := t.Context(), 0
+			for tool, err := range cs.Tools(ctx) {
+				some += fine(t, tool != nil, err)
+			}
+			for prompt, err := range cs.Prompts(ctx) {
+				some += fine(t, prompt != nil, err)
+			}
+			for resource, err := range cs.Resources(ctx) {
+				some += fine(t, resource != nil, err)
+			}
+			for template, err := range cs.ResourceTemplates(ctx) {
+				some += fine(t, template != nil, err)
+			}
+			if some != 0 && !strings.Contains(body, "[null]") {
+				t.Errorf("%d entries in %s", some, body)
+			}
+		})
+	}
+}
+
+// fine checks that there is either an entry or an error, and counts.
+func fine(t *testing.T, entry bool, err error) int {
+	if entry == (err != nil) {
+		t.Errorf("entry %v, error %v", entry, err)
+	}
+	return 1
+}
+
+// What CallTool makes of a result, by the type asked for.
+func TestClientCallTool(t *testing.T) {
+	shows(t, "base.result.open-shape", "errors.local.distinct")
+	type out struct {
+		N int64 `json:"n"`
+	}
+	const big = `{"n":9007199254740993}`
+	eachEra(t, func(t *testing.T, version string) {
+		call := func(result string, check func(ctx context.Context, cs *ClientSession)) {
+			t.Helper()
+			cs, _ := connected(t, version, ClientOptions{}, each(result))
+			check(t.Context(), cs)
+		}
+		text := `{"content":[{"type":"text","text":"{\"n\":9007199254740993}"}]}`
+		for _, result := range []string{text, `{"content":[{"type":"text","text":"other"}],"structuredContent":` + big + `}`, `{"structuredContent":` + big + `}`} {
+			call(result, func(ctx context.Context, cs *ClientSession) {
+				if o, err := CallTool[out](ctx, cs, "x", nil); err != nil || o.N != 9007199254740993 {
+					t.Errorf("%s: %+v, %v", result, o, err)
+				}
+				if o, err := CallTool[*out](ctx, cs, "x", nil); err != nil || o == nil || o.N != 9007199254740993 {
+					t.Errorf("%s: %+v, %v", result, o, err)
+				}
+				if raw, err := CallTool[json.RawMessage](ctx, cs, "x", nil); err != nil || string(raw) != big {
+					t.Errorf("%s: %s, %v", result, raw, err)
+				}
+			})
+		}
+		call(`{"content":[{"type":"text","text":"a"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"b"},{"type":"later","x":1}]}`, func(ctx context.Context, cs *ClientSession) {
+			if s, err := CallTool[string](ctx, cs, "x", nil); err != nil || s != "a\nb" {
+				t.Errorf("%q, %v", s, err)
+			}
+			if c, err := CallTool[[]Content](ctx, cs, "x", nil); err != nil || len(c) != 4 || c[1].Type != "image" {
+				t.Errorf("%+v, %v", c, err)
+			}
+			if r, err := CallTool[*CallToolResult](ctx, cs, "x", nil); err != nil || len(r.Content) != 4 {
+				t.Errorf("%+v, %v", r, err)
+			}
+			if o, err := CallTool[out](ctx, cs, "x", nil); err == nil || isPeers(err) {
+				t.Errorf("%+v, %v", o, err)
+			}
+		})
+		call(`{"content":[]}`, func(ctx context.Context, cs *ClientSession) {
+			if o, err := CallTool[out](ctx, cs, "x", nil); err == nil || isPeers(err) {
+				t.Errorf("nothing at all: %+v, %v", o, err)
+			}
+		})
+		call(`{"content":[null]}`, func(ctx context.Context, cs *ClientSession) { CallTool[string](ctx, cs, "x", nil) })
+		call(`{"isError":true,"content":[{"type":"text","text":"no disk"}],"structuredContent":{"n":"x"}}`, func(ctx context.Context, cs *ClientSession) {
+			var failed *ToolError
+			if _, err := CallTool[out](ctx, cs, "x", nil); !errors.As(err, &failed) || isPeers(err) || failed.Error() != "mcp: no disk" || !failed.Result.IsError {
+				t.Errorf("error %v", err)
+			}
+			if r, err := cs.CallTool(ctx, "x", nil); err != nil || !r.IsError {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	})
+}
+
+// What of a call is refused here, and how arguments are sent.
+func TestClientArguments(t *testing.T) {
+	shows(t, "base.schema.required-fields", "base.jsonrpc.conform")
+	eachEra(t, func(t *testing.T, version string) {
+		cs, s := connected(t, version, ClientOptions{}, each(final))
+		for _, c := range []struct {
+			args any
+			want string // of params.arguments; "error" for none sent
+		}{
+			{nil, ""}, {map[string]any(nil), ""}, {struct{}{}, `{}`}, {json.RawMessage(`{"a": 1e400,"<":"&"}`), `{"a": 1e400,"<":"&"}`},
+			{map[string]int64{"n": 9007199254740993}, `{"n":9007199254740993}`},
+			{[]int{1}, "error"}, {"x", "error"}, {7, "error"}, {json.RawMessage(`{`), "error"}, {json.RawMessage("{\n}"), `{}`}, {func() {}, "error"},
+		} {
+			before := len(s.of(methodToolsCall))
+			_, err := cs.CallTool(t.Context(), "x", c.args)
+			sent := s.of(methodToolsCall)[before:]
+			if (err != nil) != (c.want == "error") || len(sent) != map[bool]int{true: 1}[err == nil] || isPeers(err) {
+				t.Errorf("%v: %v, %d sent", c.args, err, len(sent))
+			} else if err == nil && strings.ReplaceAll(string(rawMember(sent[0].Params, "arguments")), " ", "") != strings.ReplaceAll(c.want, " ", "") {
+				t.Errorf("%v: sent %s", c.args, sent[0].Params)
+			}
+		}
+		for _, params := range []any{7, "x", []int{1}, json.RawMessage(`[]`), json.RawMessage(`{"_meta":7}`), json.RawMessage(`{"_meta":[]}`), func() {}} {
+			before := len(s.received())
+			if err := cs.Call(t.Context(), "x/y", params, nil); err == nil || isPeers(err) || len(s.received()) != before {
+				t.Errorf("params %v: %v", params, err)
+			}
+			if raw, ok := params.(json.RawMessage); !ok || raw[0] == '[' {
+				if err := cs.Notify(t.Context(), "x/y", params); err == nil || len(s.received()) != before {
+					t.Errorf("notification with params %v: %v", params, err)
+				}
+			}
+		}
+	})
+}
+
+// The caller's _meta goes along at every revision, and progress beside it.
+func TestClientLegacyMeta(t *testing.T) {
+	shows(t, "progress.token.unique", "base.schema.required-fields")
+	bubble(t, func(t *testing.T) {
+		cs, s := connected(t, Version20241105, ClientOptions{}, each(`{}`))
+		mine := Meta{"a": json.RawMessage(`1.10`)}
+		hear := func(ProgressParams) {}
+		for _, c := range []struct {
+			opts   CallOptions
+			params any
+			want   string
+		}{
+			{CallOptions{}, nil, ``},
+			{CallOptions{Meta: mine}, nil, `{"_meta":{"a":1.10}}`},
+			{CallOptions{Meta: mine, Progress: hear}, json.RawMessage(`{}`), `{"_meta":{"a":1.10,"progressToken":ID}}`},
+			{CallOptions{Progress: hear}, json.RawMessage(`{"x":1,"_meta":{"b":2,"progressToken":"mine"}}`), `{"x":1,"_meta":{"b":2,"progressToken":ID}}`},
+			{CallOptions{Meta: mine}, json.RawMessage(`{ "_meta" : { "a" : 2 } , "x" : 1 }`), `{"x":1,"_meta":{"a":1.10}}`},
+			{CallOptions{}, json.RawMessage(`{"_meta":{"b":2}}`), `{"_meta":{"b":2}}`},
+		} {
+			if err := cs.With(c.opts).Call(t.Context(), methodToolsList, c.params, nil); err != nil {
+				t.Fatal(err)
+			}
+			sent := s.of(methodToolsList)
+			last := sent[len(sent)-1]
+			if c.want == "" {
+				if last.Params != nil {
+					t.Errorf("sent %s", last.Params)
+				}
+				continue
+			}
+			wantJSON(t, string(last.Params), strings.ReplaceAll(c.want, "ID", last.ID.String()))
+		}
+		if len(mine) != 1 {
+			t.Errorf("the caller's map changed: %v", mine)
+		}
+	})
+}
+
+// Notifications reach their callbacks in order, and a callback that panics
+// harms nothing.
+func TestClientNotifications(t *testing.T) {
+	shows(t, "base.notif.no-response", "elicit.url.complete.unknown")
+	eachEra(t, func(t *testing.T, version string) {
+		var seen []string
+		opts := ClientOptions{
+			Log: func(_ context.Context, p *LogParams) {
+				seen = append(seen, "log"+string(p.Data))
+				panic("in a callback")
+			},
+			Notify: func(_ context.Context, method string, params json.RawMessage) {
+				seen = append(seen, method+string(params))
+				time.Sleep(time.Second)
+			},
+		}
+		cs, s := connected(t, version, opts, each(`{}`))
+		s.send(`{"jsonrpc":"2.0","method":"x","params":{"n":1}}`,
+			`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":2}}`,
+			`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":3}}`,
+			`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"?"}}`,
+			`{"jsonrpc":"2.0","method":"x"}`)
+		if err := cs.Call(t.Context(), methodToolsList, nil, nil); err != nil { // nothing waits for the callbacks
+			t.Error(err)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		want := `x{"n":1} log2 notifications/message{"level":"info","data":2} notifications/message{"level":3} notifications/elicitation/complete{"elicitationId":"?"} x`
+		if got := strings.Join(seen, " "); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if got := len(s.of("response")); got != 0 {
+			t.Errorf("%d answers", got)
+		}
 	})
 }

@@ -894,14 +894,27 @@ func (s *session) forget(id ID) bool {
 	return waited
 }
 
+// encodeParams encodes the params of a message, which are an object; nil is
+// none.
+func encodeParams(method string, params any, rev *revision) ([]byte, error) {
+	if params == nil {
+		return nil, nil
+	}
+	encoded, err := encodeAt(nil, params, rev)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("mcp: %s: %w", method, err)
+	case !hasShape(encoded, "object"):
+		return nil, fmt.Errorf("mcp: %s: params must encode to a JSON object", method)
+	}
+	return encoded, nil
+}
+
 // notify sends a notification.
 func (s *session) notify(ctx context.Context, out stream, method string, params any, rev *revision) error {
-	var encoded []byte
-	if params != nil {
-		var err error
-		if encoded, err = encodeAt(nil, params, rev); err != nil {
-			return fmt.Errorf("mcp: %s: %w", method, err)
-		}
+	encoded, err := encodeParams(method, params, rev)
+	if err != nil {
+		return err
 	}
 	if err := out.send(ctx, appendNotification(nil, method, encoded)); err != nil {
 		return fmt.Errorf("mcp: %s: %w", method, err)
