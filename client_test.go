@@ -904,11 +904,9 @@ func TestClientOddResponses(t *testing.T) {
 		{`"result":{"contents":[],"resultType":7}`, 0, "m", "7"},
 		{`"result":[]`, 0, "b", "object"},
 		{`"result":null`, 0, "b", "object"},
-		{`"result":"x"`, 0, "b", "object"},
 		{`"result":{"contents":{}}`, 0, "b", "contents"},
 		{`"result":{},"error":{"code":1,"message":"x"}`, 0, "b", "invalid response"},
 		{`"error":{"code":1.5,"message":"x"}`, 0, "b", "invalid response"},
-		{`"error":{"code":"1","message":"x"}`, 0, "b", "invalid response"},
 		{`"error":{"message":"x"}`, 0, "b", "invalid response"},
 		{`"error":[]`, 0, "b", "invalid response"},
 		{`"error":{"code":-32002,"message":"Resource not found","data":{"uri":"x"}}`, CodeResourceNotFound, "b", "Resource not found"},
@@ -1249,34 +1247,38 @@ func TestClientRoundsConcurrent(t *testing.T) {
 	})
 }
 
-// A server of before 2026-07-28 asks by requests of its own; this is what it
-// is told.
-func TestClientAnswersLegacyRequests(t *testing.T) {
-	shows(t, "roots.error.unsupported", "roots.error.internal", "roots.uri", "roots.sec.validate", "sampling.error.rejected", "sampling.tools.undeclared-error",
-		"sampling.error.missing-result", "sampling.error.mixed", "sampling.content.array", "sampling.stop-reason", "sampling.validate", "elicit.mode.undeclared-error",
-		"elicit.mode.default", "elicit.form.client-validate", "elicit.result.content", "base.response.same-id", "base.result.present", "base.error.object", "lifecycle.op.capabilities")
-	none := func(o *ClientOptions) { *o = ClientOptions{} }
-	says := func(r *CreateMessageResult, err error) func(o *ClientOptions) {
-		return func(o *ClientOptions) {
-			o.Sample = func(context.Context, *CreateMessageParams) (*CreateMessageResult, error) { return r, err }
-		}
+// A question is a request of a server of before 2026-07-28, and what it is
+// told.
+type question struct {
+	name, request string
+	answer        string // the rest of the response, or the code of an error
+	change        func(o *ClientOptions)
+}
+
+func nothing(o *ClientOptions) { *o = ClientOptions{} }
+
+func samples(r *CreateMessageResult, err error) func(o *ClientOptions) {
+	return func(o *ClientOptions) {
+		o.Sample = func(context.Context, *CreateMessageParams) (*CreateMessageResult, error) { return r, err }
 	}
-	sample := func(more string) string {
-		return `"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[` + more + `]}`
-	}
-	use, used := `{"type":"tool_use","id":"1","name":"f","input":{}}`, `{"type":"tool_result","toolUseId":"1","content":[]}`
-	form := askForm[1 : len(askForm)-1]
-	for _, c := range []struct {
-		name, request string
-		answer        string // the rest of the response
-		change        func(o *ClientOptions)
-	}{
-		{"ping", `"method":"ping"`, `"result":{}`, none},
+}
+
+func declares(caps ClientCapabilities) func(o *ClientOptions) {
+	return func(o *ClientOptions) { o.Capabilities = &caps }
+}
+
+func askModel(messages string) string {
+	return `"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[` + messages + `]}`
+}
+
+func generalQuestions() []question {
+	return []question{
+		{"ping", `"method":"ping"`, `"result":{}`, nothing},
 		{"ping with params", `"method":"ping","params":{"_meta":{"a":1}}`, `"result":{}`, nil},
 		{"roots", `"method":"roots/list"`, `"result":{"roots":[{"uri":"file:///r"}]}`, nil},
 		{"roots, none", `"method":"roots/list","params":{}`, `"result":{"roots":[]}`, func(o *ClientOptions) { o.Roots = func(context.Context) ([]Root, error) { return nil, nil } }},
-		{"roots undeclared", `"method":"roots/list"`, `-32601`, none},
-		{"roots not in Capabilities", `"method":"roots/list"`, `-32601`, func(o *ClientOptions) { o.Capabilities = &ClientCapabilities{} }},
+		{"roots undeclared", `"method":"roots/list"`, `-32601`, nothing},
+		{"roots not in Capabilities", `"method":"roots/list"`, `-32601`, declares(ClientCapabilities{})},
 		{"roots fail", `"method":"roots/list"`, `-32603`, func(o *ClientOptions) {
 			o.Roots = func(context.Context) ([]Root, error) { return nil, errors.New("secret") }
 		}},
@@ -1284,48 +1286,63 @@ func TestClientAnswersLegacyRequests(t *testing.T) {
 		{"root elsewhere", `"method":"roots/list"`, `-32603`, rootsAt("https://secret/")},
 		{"root climbs", `"method":"roots/list"`, `-32603`, rootsAt("file:///secret/../x")},
 		{"root with dots in a name", `"method":"roots/list"`, `"result":{"roots":[{"uri":"file:///a..b/..c"}]}`, rootsAt("file:///a..b/..c")},
-		{"sampling", sample(`{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`),
+		{"unknown method", `"method":"tools/list","params":{}`, `-32601`, nil},
+		{"unheard of", `"method":"x"`, `-32601`, nil},
+		{"params an array", `"method":"ping","params":[]`, `-32602`, nil},
+	}
+}
+
+func modelQuestions() []question {
+	use, used := `{"type":"tool_use","id":"1","name":"f","input":{}}`, `{"type":"tool_result","toolUseId":"1","content":[]}`
+	return []question{
+		{"sampling", askModel(`{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`),
 			`"result":{"role":"assistant","model":"m","content":{"type":"text","text":"sampled"}}`, nil},
-		{"sampling, any reason", sample(``), `"result":{"role":"assistant","model":"m","stopReason":"bored","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`,
-			says(&CreateMessageResult{Role: "assistant", Model: "m", StopReason: "bored", Content: []Content{Text("a"), Text("b")}}, nil)},
-		{"sampling undeclared", sample(``), `-32601`, none},
-		{"sampling rejected", sample(``), `"error":{"code":-1,"message":"rejected"}`, says(nil, fmt.Errorf("so: %w", Errorf(CodeUserRejected, "rejected")))},
-		{"sampling code 0", sample(``), `-32603`, says(nil, &Error{Message: "secret"})},
-		{"sampling nothing", sample(``), `-32603`, says(nil, nil)},
+		{"sampling, any reason", askModel(``), `"result":{"role":"assistant","model":"m","stopReason":"bored","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`,
+			samples(&CreateMessageResult{Role: "assistant", Model: "m", StopReason: "bored", Content: []Content{Text("a"), Text("b")}}, nil)},
+		{"sampling undeclared", askModel(``), `-32601`, nothing},
+		{"sampling rejected", askModel(``), `"error":{"code":-1,"message":"rejected"}`, samples(nil, fmt.Errorf("so: %w", Errorf(CodeUserRejected, "rejected")))},
+		{"sampling code 0", askModel(``), `-32603`, samples(nil, &Error{Message: "secret"})},
+		{"sampling nothing", askModel(``), `-32603`, samples(nil, nil)},
 		{"sampling with tools", `"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[],"tools":[]}`, `-32602`, nil},
 		{"sampling with a choice", `"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[],"toolChoice":{}}`, `-32602`, nil},
-		{"sampling mixed", sample(`{"role":"assistant","content":` + use + `},{"role":"user","content":[` + used + `,{"type":"text","text":"x"}]}`), `-32602`, nil},
-		{"sampling, no result", sample(`{"role":"assistant","content":` + use + `},{"role":"user","content":{"type":"text","text":"x"}}`), `-32602`, nil},
-		{"sampling, no result at the end", sample(`{"role":"assistant","content":` + use + `}`), `-32602`, nil},
-		{"sampling, result of nothing", sample(`{"role":"user","content":` + used + `}`), `-32602`, nil},
-		{"sampling, balanced", sample(`{"role":"assistant","content":` + use + `},{"role":"user","content":[` + used + `]}`),
+		{"sampling mixed", askModel(`{"role":"assistant","content":` + use + `},{"role":"user","content":[` + used + `,{"type":"text","text":"x"}]}`), `-32602`, nil},
+		{"sampling, no result", askModel(`{"role":"assistant","content":` + use + `},{"role":"user","content":{"type":"text","text":"x"}}`), `-32602`, nil},
+		{"sampling, no result at the end", askModel(`{"role":"assistant","content":` + use + `}`), `-32602`, nil},
+		{"sampling, result of nothing", askModel(`{"role":"user","content":` + used + `}`), `-32602`, nil},
+		{"sampling, balanced", askModel(`{"role":"assistant","content":` + use + `},{"role":"user","content":[` + used + `]}`),
 			`"result":{"role":"assistant","model":"m","content":{"type":"text","text":"sampled"}}`, nil},
 		{"sampling, params wrong", `"method":"sampling/createMessage","params":{"messages":7,"maxTokens":1}`, `-32602`, nil},
 		{"sampling, no params", `"method":"sampling/createMessage"`, `-32602`, nil},
+	}
+}
+
+func userQuestions() []question {
+	form := askForm[1 : len(askForm)-1]
+	return []question{
 		{"form", form, `"result":{"action":"accept","content":{"name":"Ada"}}`, nil},
 		{"form declined", form, `"result":{"action":"decline"}`, elicits(&ElicitResult{Action: "decline", Content: json.RawMessage(`{"name":"x"}`)})},
 		{"form cancelled", form, `"result":{"action":"cancel"}`, elicits(&ElicitResult{Action: "cancel"})},
-		{"form undeclared", form, `-32601`, none},
-		{"form not in Capabilities", form, `-32601`, func(o *ClientOptions) { o.Capabilities = &ClientCapabilities{} }},
-		{"only pages declared", form, `-32602`, func(o *ClientOptions) {
-			o.Capabilities = &ClientCapabilities{Elicitation: &ElicitationCapability{URL: &struct{}{}}}
-		}},
-		{"empty capability is form", form, `"result":{"action":"accept","content":{"name":"Ada"}}`, func(o *ClientOptions) {
-			o.Capabilities = &ClientCapabilities{Elicitation: &ElicitationCapability{}}
-		}},
+		{"form undeclared", form, `-32601`, nothing},
+		{"form not in Capabilities", form, `-32601`, declares(ClientCapabilities{})},
+		{"only pages declared", form, `-32602`, declares(ClientCapabilities{Elicitation: &ElicitationCapability{URL: &struct{}{}}})},
+		{"empty capability is form", form, `"result":{"action":"accept","content":{"name":"Ada"}}`, declares(ClientCapabilities{Elicitation: &ElicitationCapability{}})},
 		{"page undeclared", `"method":"elicitation/create","params":{"mode":"url","message":"?","url":"https://x","elicitationId":"1"}`, `-32602`, nil},
-		{"page", `"method":"elicitation/create","params":{"mode":"url","message":"?","url":"https://x","elicitationId":"1"}`, `"result":{"action":"accept"}`, func(o *ClientOptions) {
-			o.Capabilities = &ClientCapabilities{Elicitation: &ElicitationCapability{URL: &struct{}{}}}
-		}},
+		{"page", `"method":"elicitation/create","params":{"mode":"url","message":"?","url":"https://x","elicitationId":"1"}`, `"result":{"action":"accept"}`, declares(ClientCapabilities{Elicitation: &ElicitationCapability{URL: &struct{}{}}})},
 		{"strange mode", `"method":"elicitation/create","params":{"mode":"smoke","message":"?","requestedSchema":{"type":"object","properties":{}}}`, `-32602`, nil},
 		{"form broken", `"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"objekt","properties":7}}`, `-32602`, nil},
 		{"form missing", `"method":"elicitation/create","params":{"message":"?"}`, `-32602`, nil},
 		{"does not fit", form, `-32603`, elicits(&ElicitResult{Action: "accept", Content: json.RawMessage(`{"name":7}`)})},
 		{"no such action", form, `-32603`, elicits(&ElicitResult{Action: "secret"})},
-		{"unknown method", `"method":"tools/list","params":{}`, `-32601`, nil},
-		{"unheard of", `"method":"x"`, `-32601`, nil},
-		{"params an array", `"method":"ping","params":[]`, `-32602`, nil},
-	} {
+	}
+}
+
+// A server of before 2026-07-28 asks by requests of its own; this is what it
+// is told.
+func TestClientAnswersLegacyRequests(t *testing.T) {
+	shows(t, "roots.error.unsupported", "roots.error.internal", "roots.uri", "roots.sec.validate", "sampling.error.rejected", "sampling.tools.undeclared-error",
+		"sampling.error.missing-result", "sampling.error.mixed", "sampling.content.array", "sampling.stop-reason", "sampling.validate", "elicit.mode.undeclared-error",
+		"elicit.mode.default", "elicit.form.client-validate", "elicit.result.content", "base.response.same-id", "base.result.present", "base.error.object", "lifecycle.op.capabilities")
+	for _, c := range slices.Concat(generalQuestions(), modelQuestions(), userQuestions()) {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				opts := answering()
@@ -1687,4 +1704,278 @@ func TestClientNotifications(t *testing.T) {
 			t.Errorf("%d answers", got)
 		}
 	})
+}
+
+// What the callbacks see of a question, and which answers to a form fit.
+func TestClientQuestionsAsTheyCame(t *testing.T) {
+	shows(t, "elicit.form.enums", "elicit.url.id-opaque", "elicit.url.no-auto-open", "elicit.url.no-prefetch", "elicit.form.client-validate",
+		"sampling.caps.tools", "sampling.message.no-retain", "elicit.caps.one-mode")
+	bubble(t, func(t *testing.T) {
+		var seen []any
+		content := ""
+		opts := ClientOptions{
+			Elicit: func(_ context.Context, p *ElicitParams) (*ElicitResult, error) {
+				seen = append(seen, *p)
+				return &ElicitResult{Action: "accept", Content: json.RawMessage(content)}, nil
+			},
+			Sample: func(_ context.Context, p *CreateMessageParams) (*CreateMessageResult, error) {
+				seen = append(seen, *p)
+				return &CreateMessageResult{Role: "assistant", Model: "m", Content: []Content{Text("x")}}, nil
+			},
+			Capabilities: &ClientCapabilities{Sampling: &SamplingCapability{Tools: &struct{}{}}, Elicitation: &ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}},
+		}
+		_, s := connected(t, Version20251125, opts, silent)
+		var caps InitializeParams
+		decodeAt(s.of(methodInitialize)[0].Params, &caps, revLegacy, true)
+		if c := caps.Capabilities; c.Sampling.Tools == nil || c.Elicitation.Form == nil || c.Elicitation.URL == nil || c.Roots != nil {
+			t.Errorf("declared %+v", c)
+		}
+		s.send(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"mode":"url","message":"?","url":"HTTPS://x/%41","elicitationId":" é/1"}}`)
+		synctest.Wait()
+		if p, ok := seen[0].(ElicitParams); !ok || p.URL != "HTTPS://x/%41" || p.ElicitationID != " é/1" {
+			t.Errorf("saw %+v", seen[0])
+		}
+		for i := range 2 {
+			s.send(`{"jsonrpc":"2.0","id":2,"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"maxTokens":9007199254740993,"tools":[{"name":"f","inputSchema":{"type":"object"}}],"toolChoice":{"mode":"required"}}}`)
+			synctest.Wait()
+			if p, ok := seen[1+i].(CreateMessageParams); !ok || len(p.Messages) != 1 || p.MaxTokens != 9007199254740993 || len(p.Tools) != 1 || p.ToolChoice.Mode != "required" {
+				t.Errorf("saw %+v", seen[1+i])
+			}
+		}
+		for _, c := range []struct {
+			property, good, bad string
+		}{
+			{`{"type":"string","enum":["a","b"]}`, `"a"`, `"c"`},
+			{`{"type":"string","enum":["a","b"],"enumNames":["A","B"]}`, `"b"`, `"B"`},
+			{`{"type":"string","oneOf":[{"const":"a","title":"A"},{"const":"b","title":"B"}]}`, `"b"`, `"B"`},
+			{`{"type":"array","minItems":1,"items":{"type":"string","enum":["a","b"]}}`, `["a","b"]`, `["c"]`},
+			{`{"type":"array","maxItems":1,"items":{"anyOf":[{"const":"a","title":"A"},{"const":"b","title":"B"}]}}`, `["b"]`, `["a","b"]`},
+			{`{"type":"integer","minimum":1}`, `1`, `0`},
+		} {
+			for _, value := range []string{c.good, c.bad} {
+				content = `{"p":` + value + `}`
+				s.send(`{"jsonrpc":"2.0","id":3,"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{"p":` + c.property + `}}}}`)
+				synctest.Wait()
+				if got := s.raw[len(s.raw)-1]; strings.Contains(got, content) != (value == c.good) || strings.Contains(got, "-32603") != (value == c.bad) {
+					t.Errorf("%s as %s: %s", value, c.property, got)
+				}
+			}
+		}
+	})
+}
+
+// A question that the server takes back ends its callback, and is not
+// answered.
+func TestClientQuestionTakenBack(t *testing.T) {
+	shows(t, "cancel.receiver.stop", "cancel.receiver.no-response", "cancel.log", "cancel.receiver.free", "cancel.invalid")
+	bubble(t, func(t *testing.T) {
+		var causes []string
+		opts := ClientOptions{Roots: func(ctx context.Context) ([]Root, error) {
+			<-ctx.Done()
+			causes = append(causes, context.Cause(ctx).Error())
+			return nil, nil
+		}}
+		cs, s := connected(t, Version20251125, opts, each(`{}`))
+		s.send(`{"jsonrpc":"2.0","id":0,`+askDirs[1:], `{"jsonrpc":"2.0","id":"0",`+askDirs[1:], `{"jsonrpc":"2.0","id":0,`+askDirs[1:])
+		if a := s.of("response"); len(a) != 1 || a[0].Error == nil || a[0].Error.Code != CodeInvalidRequest {
+			t.Errorf("an id used twice: %s", s.raw[len(s.raw)-1])
+		}
+		for _, params := range []string{`{}`, `7`, `{"requestId":1}`, `{"requestId":null}`, `{"requestId":0,"reason":"enough"}`, `{"requestId":0}`} {
+			s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":` + params + `}`)
+		}
+		synctest.Wait()
+		if got := strings.Join(causes, "; "); got != "mcp: cancelled by the peer: enough" {
+			t.Errorf("ended: %s", got)
+		}
+		if got := len(s.of("response")); got != 1 {
+			t.Errorf("%d answers", got)
+		}
+		if err := cs.Call(t.Context(), methodToolsList, nil, nil); err != nil {
+			t.Error(err)
+		}
+		cs.Close()
+		synctest.Wait()
+		if len(causes) != 2 || len(s.of("response")) != 1 {
+			t.Errorf("at the end: %q, %s", causes, s.methods())
+		}
+	})
+}
+
+// While the client itself answers a question its call does not time out, and
+// a callback may call the server.
+func TestClientCallbackTakesItsTime(t *testing.T) {
+	shows(t, "timeout.set", "errors.local.distinct")
+	eachEra(t, func(t *testing.T, version string) {
+		var cs *ClientSession
+		opts := answering()
+		opts.Elicit = func(ctx context.Context, _ *ElicitParams) (*ElicitResult, error) {
+			time.Sleep(3 * time.Minute)
+			if err := cs.Ping(ctx); err != nil {
+				t.Error(err)
+			}
+			return &ElicitResult{Action: "cancel"}, nil
+		}
+		var call Message
+		cs, _ = connected(t, version, opts, func(m Message) []string {
+			switch {
+			case m.Method == methodToolsCall && version == Version20251125:
+				call = m
+				return []string{`{"jsonrpc":"2.0","id":1,` + askForm[1:]}
+			case m.Method == methodToolsCall && rawMember(m.Params, "inputResponses") == nil:
+				return []string{resultOf(m, `{"resultType":"input_required","inputRequests":{"k":`+askForm+`}}`)}
+			case m.Method == "response":
+				return []string{resultOf(call, final)}
+			}
+			return []string{resultOf(m, final)}
+		})
+		if _, err := cs.CallTool(t.Context(), "x", nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestClientPingAndLevel(t *testing.T) {
+	shows(t, "base.components.legacy", "base.components.modern", "meta.request.required", "discover.client.choose")
+	eachEra(t, func(t *testing.T, version string) {
+		cs, s := connected(t, version, ClientOptions{}, each(`{}`))
+		if err := cs.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := cs.SetLogLevel(t.Context(), "loud"); err == nil {
+			t.Error("a level that there is not")
+		}
+		if err := cs.SetLogLevel(t.Context(), "warning"); err != nil {
+			t.Error(err)
+		}
+		if err := cs.Call(t.Context(), methodToolsList, nil, nil); err != nil {
+			t.Error(err)
+		}
+		want := "initialize notifications/initialized ping logging/setLevel tools/list"
+		if version == Version20260728 {
+			want = "server/discover server/discover tools/list"
+		}
+		if got := s.methods(); got != want {
+			t.Errorf("sent %s", got)
+		}
+		last := s.received()[len(s.raw)-1]
+		level := string(rawMember(rawMember(last.Params, "_meta"), metaLogLevel))
+		if modern := version == Version20260728; modern != (level == `"warning"`) || !modern && last.Params != nil {
+			t.Errorf("sent %s", last.Params)
+		}
+	})
+}
+
+// What a server may hold of its tools, prompts and resources comes as it is.
+func TestClientTakesWhatIsUnusual(t *testing.T) {
+	shows(t, "tools.input.keywords", "tools.name.lenient", "tools.output.any", "resources.read.multiple", "prompts.client.pages", "prompts.resource-link", "base.result.open-shape")
+	bubble(t, func(t *testing.T) {
+		schema := `{"type":"object","$defs":{"a":{"$anchor":"x"}},"unevaluatedProperties":false,"x-mine":1.10}`
+		cs, _ := connected(t, Version20260728, ClientOptions{}, func(m Message) []string {
+			switch m.Method {
+			case methodToolsList:
+				return []string{resultOf(m, `{"tools":[{"name":"a b/é","inputSchema":`+schema+`,"outputSchema":{"type":"array"},"later":{}}]}`)}
+			case methodPromptsList:
+				if rawMember(m.Params, "cursor") == nil {
+					return []string{resultOf(m, `{"prompts":[{"name":"a"}],"nextCursor":"n"}`)}
+				}
+				return []string{resultOf(m, `{"prompts":[{"name":"b"}]}`)}
+			case methodPromptsGet:
+				return []string{resultOf(m, `{"messages":[{"role":"user","content":{"type":"resource_link","uri":"x:y","name":"n"}}]}`)}
+			}
+			return []string{resultOf(m, `{"contents":[{"uri":"a","text":""},{"uri":"b","blob":"AA=="}]}`)}
+		})
+		for tool, err := range cs.Tools(t.Context()) {
+			if err != nil || tool.Name != "a b/é" || string(tool.InputSchema) != schema || string(tool.OutputSchema) != `{"type":"array"}` {
+				t.Errorf("%+v, %v", tool, err)
+			}
+		}
+		names := ""
+		for prompt, err := range cs.Prompts(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			names += prompt.Name
+		}
+		if names != "ab" {
+			t.Errorf("prompts %s", names)
+		}
+		if p, err := cs.GetPrompt(t.Context(), "a", nil); err != nil || p.Messages[0].Content.URI != "x:y" {
+			t.Errorf("%+v, %v", p, err)
+		}
+		if r, err := cs.ReadResource(t.Context(), "a"); err != nil || len(r.Contents) != 2 || r.Contents[1].URI != "b" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+// Close ends every call that waits, may be called from everywhere and more
+// than once, and tells what it did.
+func TestClientClose(t *testing.T) {
+	shows(t, "lifecycle.errors", "errors.local.distinct")
+	eachEra(t, func(t *testing.T, version string) {
+		var cs *ClientSession
+		opts := ClientOptions{Notify: func(context.Context, string, json.RawMessage) { cs.Close() }}
+		cs, s := connected(t, version, opts, silent)
+		failed := make(chan error)
+		for range 10 {
+			go func() { failed <- cs.With(CallOptions{Timeout: -1}).Call(t.Context(), methodToolsList, nil, nil) }()
+		}
+		synctest.Wait()
+		s.send(`{"jsonrpc":"2.0","method":"x"}`)
+		go cs.Close()
+		cs.Close()
+		for range 10 {
+			if err := <-failed; !errors.Is(err, ErrClosed) || isPeers(err) {
+				t.Errorf("error %v", err)
+			}
+		}
+		if err := cs.Wait(); err != nil {
+			t.Error(err)
+		}
+		if err := cs.Ping(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("afterwards: %v", err)
+		}
+		if got := len(s.of(notifyCancelled)); got != 0 {
+			t.Errorf("%d cancellations", got)
+		}
+	})
+}
+
+// Calls, cancellations, progress and questions of many callers at once,
+// against a server of ours.
+func TestClientTumult(t *testing.T) {
+	shows(t, "cancel.race", "base.id.unique-inflight", "mrtr.client.scope")
+	for _, version := range []string{Version20251125, Version20260728} {
+		leakCheck(t)
+		opts := answering()
+		opts.Versions = []string{version}
+		cs := pair(t, testServer(nil), opts)
+		var wg sync.WaitGroup
+		for i := range 200 {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				ctx, stop := context.WithTimeout(t.Context(), time.Duration(i%7)*time.Millisecond)
+				defer stop()
+				var err error
+				switch i % 4 {
+				case 0:
+					_, err = cs.CallTool(ctx, "wait", nil)
+				case 1:
+					_, err = CallTool[string](t.Context(), cs, "ask", nil)
+				case 2:
+					_, err = CallTool[string](ctx, cs.With(CallOptions{Progress: func(ProgressParams) {}}), "count", map[string]int{"to": 50})
+				case 3:
+					_, err = CallTool[addOut](ctx, cs, "add", addIn{1, 2})
+				}
+				if err != nil && !errors.Is(err, context.DeadlineExceeded) || i%4 == 1 && err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		wg.Wait()
+		if err := cs.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
 }
