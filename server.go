@@ -1362,7 +1362,9 @@ func (s *Server) converse(ctx context.Context, req *Request, h Handler) (any, er
 // was answered. So what a handler does before it asks may happen more than
 // once, and keys must be the same each time it runs.
 //
-// A question that needs a capability the client does not have is an error.
+// A question that needs a capability the client does not have is an error, and
+// so is one that the client answers with an error: [errors.Is] compares its
+// code with that of an [*Error].
 func (r *Request) Ask(ctx context.Context, questions InputRequests) (InputResponses, error) {
 	answers, open := make(InputResponses), make(InputRequests)
 	for key, q := range questions {
@@ -1427,6 +1429,10 @@ func (r *Request) askNow(ctx context.Context, questions InputRequests) (InputRes
 	var failed error
 	for range questions {
 		a := <-replies
+		var peer *Error
+		if errors.As(a.err, &peer) {
+			a.err = &askError{peer}
+		}
 		if a.err != nil {
 			failed = a.err
 			continue
@@ -1439,6 +1445,16 @@ func (r *Request) askNow(ctx context.Context, questions InputRequests) (InputRes
 	return answers, failed
 }
 
+// An askError is the error that a client answered a question with. It is no
+// [*Error] itself: passed up, it would be this server's answer to the request
+// that the question was asked for, and "method not found" would be said of
+// tools/call.
+type askError struct{ peer *Error }
+
+func (e *askError) Error() string { return "the client answered: " + e.peer.Error() }
+
+func (e *askError) Is(target error) bool { return e.peer.Is(target) }
+
 // questionParams encodes the params of a question for a revision.
 func questionParams(q InputRequest, rev *revision) ([]byte, error) {
 	var p any
@@ -1448,7 +1464,10 @@ func questionParams(q InputRequest, rev *revision) ([]byte, error) {
 	case methodCreateMessage:
 		p = new(CreateMessageParams)
 	default:
-		return nil, nil
+		if q.Params == nil {
+			return nil, nil
+		}
+		return appendRaw(nil, q.Params)
 	}
 	if err := decodeAt(q.Params, p, rev20260728, false); err != nil {
 		return nil, err
@@ -1567,7 +1586,11 @@ func (r *Request) Elicit(ctx context.Context, key string, p *ElicitParams) (*Eli
 		if err != nil {
 			return nil, fmt.Errorf("mcp: requested schema: %w", err)
 		}
-		if err := schema.Validate(result.Content); err != nil {
+		content := result.Content
+		if content == nil { // of a form without a field filled in
+			content = json.RawMessage("{}")
+		}
+		if err := schema.Validate(content); err != nil {
 			return nil, r.badAnswer(key, err)
 		}
 	}
@@ -1588,7 +1611,13 @@ func (r *Request) Sample(ctx context.Context, key string, p *CreateMessageParams
 		return nil, err
 	}
 	result := new(CreateMessageResult)
-	return result, r.decodeAnswer(key, answers[key], result)
+	if err := r.decodeAnswer(key, answers[key], result); err != nil {
+		return nil, err
+	}
+	if result.Role != "assistant" && result.Role != "user" {
+		return nil, r.badAnswer(key, errors.New("role must be assistant or user"))
+	}
+	return result, nil
 }
 
 // Roots asks the client for the folders that it lets the server work in; see
@@ -2033,7 +2062,7 @@ func (s *Server) resume(req *Request) *Error {
 func binding(req *Request) []byte {
 	h := sha256.New()
 	for _, part := range [][]byte{
-		[]byte(req.Method), req.params.name, req.params.uri, canonical(req.params.arguments), []byte(req.Principal),
+		[]byte(req.Method), canonical(req.params.name), canonical(req.params.uri), canonical(req.params.arguments), []byte(req.Principal),
 	} {
 		binary.Write(h, binary.BigEndian, uint64(len(part)))
 		h.Write(part)
@@ -2041,8 +2070,8 @@ func binding(req *Request) []byte {
 	return h.Sum(nil)
 }
 
-// canonical returns a JSON value with sorted members and no white space, so
-// that a client may write its arguments anew for a retry.
+// canonical returns a JSON value with sorted members, no white space and one
+// way of escaping, so that a client may write its params anew for a retry.
 func canonical(raw []byte) []byte {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

@@ -997,3 +997,294 @@ func TestServerKeepsValuesAsTheyAre(t *testing.T) {
 		fits(t, c.call(request("1", "prompts/get", `"name":"greet","arguments":{"name":`+string(quoted)+`}`)), `{"result":{"messages":[{"role":"user","content":{"type":"text","text":`+string(quoted[:1])+`hi `+string(quoted[1:])+`}}]}}`)
 	}
 }
+
+const allCapabilities = `{"elicitation":{},"roots":{},"sampling":{}}`
+
+// A legacy client is asked on the connection while the request waits, and
+// however many wait, answers find them.
+func TestServerAsksLegacyClients(t *testing.T) {
+	shows(t, "lifecycle.op.capabilities", "lifecycle.op.capabilities-old", "lifecycle.op.version-old", "base.notif.no-id")
+	leakCheck(t)
+	const n = 40
+	c, _ := dialServer(t, testServer(nil))
+	c.initialize("2025-06-18", allCapabilities)
+	for i := range n {
+		c.send(request(fmt.Sprintf(`"%d"`, i), "tools/call", `"name":"ask"`))
+	}
+	steps := []struct{ method, params, result string }{
+		{"elicitation/create", `{"mode":null,"message":"Name?","requestedSchema":{"required":["name"]}}`, `{"action":"accept","content":{"name":"<A&B>"}}`},
+		{"roots/list", `{}`, `{"roots":[{"uri":"file:///r"}]}`},
+		{"sampling/createMessage", `{"maxTokens":5,"messages":[{"role":"user","content":{"type":"text","text":"hi"}}]}`, `{"role":"assistant","model":"m","content":{"type":"text","text":"sampled"}}`},
+	}
+	seen := map[string]bool{}
+	for _, step := range steps {
+		var ids []string
+		for range n { // all wait before one is answered
+			got := c.next()
+			fits(t, got, `{"method":"`+step.method+`","params":`+step.params+`}`)
+			id := memberOf(t, got, "id")
+			if seen[id] {
+				t.Errorf("the id %s comes again", id)
+			}
+			seen[id] = true
+			ids = append(ids, id)
+		}
+		for i := range ids {
+			c.send(`{"jsonrpc":"2.0","id":` + ids[n-1-i] + `,"result":` + step.result + `}`)
+		}
+	}
+	for range n {
+		fits(t, c.next(), `{"result":{"isError":null,"content":[{"text":"accept {\"name\":\"<A&B>\"} file:///r sampled"}]}}`)
+	}
+}
+
+func TestLegacyAnswersThatDisappoint(t *testing.T) {
+	shows(t, "tools.error.execution", "lifecycle.op.capabilities")
+	leakCheck(t)
+	s := testServer(nil)
+	rawTool(s, "rejected", func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		_, err := req.Roots(ctx, "r")
+		return textResult("%v", errors.Is(err, &Error{Code: CodeUserRejected})), nil
+	})
+	c, _ := dialServer(t, s)
+	c.initialize("2025-06-18", allCapabilities)
+	for _, answer := range []string{`"result":{"action":"maybe"}`, `"result":{}`, `"result":{"action":7}`, `"result":{"action":"accept","content":{"name":7}}`, `"result":{"action":"accept"}`,
+		`"result":{"action":"accept","content":[]}`, `"result":[]`, `"error":{"code":-32601,"message":"what?"}`, `"error":{"code":-1,"message":"no"}`, `"error":7`} {
+		got := c.call(request("1", "tools/call", `"name":"ask"`))
+		c.send(`{"jsonrpc":"2.0","id":` + memberOf(t, got, "id") + `,` + answer + `}`)
+		fits(t, c.next(), `{"id":1,"error":null,"result":{"isError":true}}`)
+	}
+	got := c.call(request("1", "tools/call", `"name":"rejected"`))
+	c.send(`{"jsonrpc":"2.0","id":` + memberOf(t, got, "id") + `,"error":{"code":-1,"message":"no"}}`)
+	fits(t, c.next(), `{"result":{"content":[{"text":"true"}]}}`)
+	for version, capabilities := range map[string]string{"2025-11-25": `{"elicitation":{"url":{}}}`, "2025-06-18": `{}`, "2024-11-05": allCapabilities} {
+		c, _ := dialServer(t, s)
+		c.initialize(version, capabilities)
+		fits(t, c.call(request("1", "tools/call", `"name":"ask"`)), `{"id":1,"result":{"isError":true}}`) // nothing was asked
+	}
+	// A capability of a later revision counts for nothing.
+	rawTool(s, "url", func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		_, err := req.Elicit(ctx, "u", &ElicitParams{Mode: "url", Message: "m", URL: "https://example.com"})
+		return nil, err
+	})
+	c, _ = dialServer(t, s)
+	c.initialize("2025-06-18", `{"elicitation":{"form":{},"url":{}}}`)
+	fits(t, c.call(request("1", "tools/call", `"name":"url"`)), `{"id":1,"result":{"isError":true}}`)
+}
+
+// round is one round of a modern request: what was asked, and the state.
+func (c *wireClient) round(frame, key, wantRequest string) (state string) {
+	c.t.Helper()
+	got := c.call(frame)
+	fits(c.t, got, `{"method":null,"result":{"resultType":"input_required","content":null,"ttlMs":null,"cacheScope":null,"inputRequests":{"`+key+`":`+wantRequest+`}}}`)
+	if state = memberOf(c.t, got, "result", "requestState"); !strings.HasPrefix(state, `"`) {
+		c.t.Fatalf("no state: %s", got)
+	}
+	return state
+}
+
+func askFrame(params, capabilities string) string {
+	return modernRequest("1", "tools/call", `"name":"ask"`+params, capabilities)
+}
+
+func TestServerAsksModernClientsInRounds(t *testing.T) {
+	shows(t, "mrtr.at-least-one", "mrtr.values", "mrtr.keys.unique", "mrtr.repeat", "mrtr.methods.allowed", "mrtr.server.rerequest", "mrtr.server.extra", "mrtr.no-assumption", "patterns.no-server-requests", "base.resulttype.value", "stateless.no-affinity", "stateless.explicit-handle")
+	leakCheck(t)
+	keys := [][]byte{[]byte("0123456789abcdef")}
+	one := testServer(&ServerOptions{StateKeys: keys})
+	two := testServer(&ServerOptions{StateKeys: append([][]byte{[]byte("a newer key, to seal")}, keys...)})
+	a, _ := dialServer(t, one)
+	b, _ := dialServer(t, two) // any replica that has the key will do
+	const form = `{"jsonrpc":null,"id":null,"method":"elicitation/create","params":{"message":"Name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}}`
+	const roots = `{"jsonrpc":null,"id":null,"method":"roots/list"}`
+	const sample = `{"jsonrpc":null,"id":null,"method":"sampling/createMessage","params":{"maxTokens":5}}`
+	state := a.round(askFrame("", allCapabilities), "name", form)
+	a.round(askFrame(`,"requestState":`+state, allCapabilities), "name", form) // it asks again for what is missing
+	a.round(askFrame(`,"requestState":`+state+`,"inputResponses":{"other":{"roots":[]},"Name":7}`, allCapabilities), "name", form)
+	state = b.round(askFrame(`,"requestState":`+state+`,"inputResponses":{"name":{"action":"accept","content":{"name":"<A>"}}}`, allCapabilities), "roots", roots)
+	state = b.round(askFrame(`,"inputResponses":{"roots":{"roots":[{"uri":"file:///r"}]}},"requestState":`+state, allCapabilities), "sample", sample)
+	const sampled = `,"inputResponses":{"sample":{"role":"assistant","model":"m","content":{"type":"text","text":"ok"}}},"requestState":`
+	fits(t, b.call(askFrame(sampled+state, allCapabilities)), `{"result":{"resultType":"complete","requestState":null,"content":[{"text":"accept {\"name\":\"<A>\"} file:///r ok"}]}}`)
+	fits(t, a.call(askFrame(sampled+state, allCapabilities)), `{"error":{"code":-32602}}`) // sealed with a key that it has not
+
+	ask := func(ctx context.Context, req *Request) (string, error) {
+		r, err := req.Roots(ctx, "k")
+		if err != nil {
+			return "", err
+		}
+		return r[0].URI, nil
+	}
+	one.AddResource(Resource{URI: "x:ask", Name: "ask"}, func(ctx context.Context, req *Request) (*ReadResourceResult, error) {
+		text, err := ask(ctx, req)
+		return &ReadResourceResult{Contents: []ResourceContents{{Text: text}}}, err
+	})
+	one.AddPrompt(Prompt{Name: "ask"}, func(ctx context.Context, req *Request) (*GetPromptResult, error) {
+		text, err := ask(ctx, req)
+		return &GetPromptResult{Description: text}, err
+	})
+	for method, params := range map[string]string{"resources/read": `"uri":"x:ask"`, "prompts/get": `"name":"ask"`} {
+		state := a.round(modernRequest("1", method, params, allCapabilities), "k", roots)
+		got := a.call(modernRequest("2", method, params+`,"inputResponses":{"k":{"roots":[{"uri":"file:///q"}]}},"requestState":`+state, allCapabilities))
+		if !strings.Contains(got, "file:///q") || !strings.Contains(got, `"resultType":"complete"`) {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+	a.alive()
+}
+
+func TestServerRefusesStateThatIsNotForThis(t *testing.T) {
+	shows(t, "mrtr.state.integrity", "mrtr.state.reject", "mrtr.state.request", "mrtr.state.ttl", "mrtr.state.principal", "mrtr.state.untrusted", "mrtr.server.validate", "mrtr.server.protocol-error")
+	leakCheck(t)
+	s := testServer(nil)
+	ask, _ := s.tools.get("ask")
+	s.AddTool(Tool{Name: "ask2", InputSchema: json.RawMessage(`{"type":"object"}`)}, ask.handler)
+	s.AddTool(Tool{Name: "ask", InputSchema: json.RawMessage(`{"type":"object"}`)}, ask.handler)
+	s.AddPrompt(Prompt{Name: "ask"}, func(context.Context, *Request) (*GetPromptResult, error) { return nil, nil })
+	c, _ := dialServer(t, s)
+	call := func(name, arguments, rest string) string {
+		return modernRequest("1", "tools/call", `"name":"`+name+`","arguments":`+arguments+rest, allCapabilities)
+	}
+	const answer = `,"inputResponses":{"name":{"action":"accept","content":{"name":"A"}}},"requestState":`
+	const form, roots = `{"method":"elicitation/create"}`, `{"method":"roots/list"}`
+	state := c.round(call("ask", `{"a":1,"b":[2]}`, ""), "name", form)
+	c.round(call("ask", "{ \"b\" : [2],\n\"a\":1}", answer+state), "roots", roots) // the same arguments
+	c.round(strings.Replace(call("ask", `{"a":1,"b":[2]}`, answer+state), `"ask"`, `"\u0061sk"`, 1), "roots", roots)
+	raw := state[1 : len(state)-1]
+	flipped := []byte(raw)
+	if flipped[20]++; flipped[20] > 'y' {
+		flipped[20] = 'A'
+	}
+	sealed := func(expires int64, principal string) string {
+		req := &Request{Method: methodToolsCall, Principal: principal}
+		req.params.name, req.params.arguments = []byte(`"ask"`), []byte(`{"a":1,"b":[2]}`)
+		plain, err := json.Marshal(&sealedState{Answers: InputResponses{}, Count: 1, Expires: expires})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return `"` + s.seal.seal(plain, binding(req)) + `"`
+	}
+	now := time.Now().Unix()
+	c.round(call("ask", `{"a":1,"b":[2]}`, answer+sealed(now+100, "")), "roots", roots)
+	const same = `{"a":1,"b":[2]}`
+	for name, frame := range map[string]string{
+		"tampered":           call("ask", same, answer+`"`+string(flipped)+`"`),
+		"cut":                call("ask", same, answer+`"`+raw[:len(raw)-2]+`"`),
+		"longer":             call("ask", same, answer+`"`+raw+`AA"`),
+		"empty":              call("ask", same, answer+`""`),
+		"short":              call("ask", same, answer+`"AAAA"`),
+		"not base64":         call("ask", same, answer+`"%%%"`),
+		"number":             call("ask", same, answer+`7`),
+		"null":               call("ask", same, answer+`null`),
+		"other tool":         call("ask2", same, answer+state),
+		"other method":       modernRequest("1", "prompts/get", `"name":"ask"`+answer+state, allCapabilities),
+		"other arguments":    call("ask", `{"a":1,"b":[3]}`, answer+state),
+		"fewer arguments":    call("ask", `{"a":1}`, answer+state),
+		"a number's type":    call("ask", `{"a":"1","b":[2]}`, answer+state),
+		"expired":            call("ask", same, answer+sealed(now-1, "")),
+		"someone else's":     call("ask", same, answer+sealed(now+100, "eve")),
+		"responses array":    call("ask", same, `,"inputResponses":[]`),
+		"responses string":   call("ask", same, `,"inputResponses":"x"`),
+		"responses null":     call("ask", same, `,"inputResponses":null`),
+		"answer number":      call("ask", same, `,"inputResponses":{"name":7}`),
+		"answer null":        call("ask", same, `,"inputResponses":{"name":null}`),
+		"answer empty":       call("ask", same, `,"inputResponses":{"name":{}}`),
+		"action unknown":     call("ask", same, `,"inputResponses":{"name":{"action":"maybe"}}`),
+		"action in capitals": call("ask", same, `,"inputResponses":{"name":{"Action":"accept","content":{"name":"A"}}}`),
+		"content unfit":      call("ask", same, `,"inputResponses":{"name":{"action":"accept","content":{"name":7}}}`),
+		"content missing":    call("ask", same, `,"inputResponses":{"name":{"action":"accept"}}`),
+		"wrapped":            call("ask", same, `,"inputResponses":{"name":{"result":{"action":"accept","content":{"name":"A"}}}}`),
+		"answer twice":       call("ask", same, `,"inputResponses":{"name":{"action":"decline"},"name":{"action":"accept","content":{"name":"A"}}}`),
+		"roots unfit":        call("ask", same, `,"inputResponses":{"name":{"action":"decline"},"roots":{"roots":{}}}`),
+		"sample unfit":       call("ask", same, `,"inputResponses":{"name":{"action":"decline"},"roots":{"roots":[{"uri":"file:///"}]},"sample":{}}`),
+	} {
+		got := c.call(frame)
+		if !strings.Contains(got, `"code":-32602`) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	c.alive()
+}
+
+func TestServerNeedsDeclaredCapabilities(t *testing.T) {
+	shows(t, "mrtr.caps", "meta.caps.missing-error", "meta.caps.undeclared", "mrtr.methods.forbidden", "errors.reserved.meaning", "errors.retired.32042", "stateless.no-prior-context")
+	leakCheck(t)
+	s := testServer(&ServerOptions{Complete: func(ctx context.Context, req *Request, _ *CompleteParams) (*CompleteResult, error) {
+		_, err := req.Roots(ctx, "r")
+		return nil, err
+	}})
+	rawTool(s, "url", func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		_, err := req.Elicit(ctx, "u", &ElicitParams{Mode: "url", Message: "m", URL: "https://example.com"})
+		return nil, err
+	})
+	rawTool(s, "direct", func(context.Context, *Request) (*CallToolResult, error) {
+		return nil, &InputRequired{Requests: InputRequests{"r": {Method: methodRootsList}}}
+	})
+	rawTool(s, "require", func(_ context.Context, req *Request) (*CallToolResult, error) {
+		return textResult("fine"), req.RequireCapability(ClientCapabilities{Extensions: map[string]json.RawMessage{"a/b": json.RawMessage(`{}`)}})
+	})
+	s.Handle("x/ask", func(context.Context, *Request) (any, error) { return nil, &InputRequired{State: json.RawMessage(`1`)} })
+	c, _ := dialServer(t, s)
+	for _, call := range []struct{ tool, capabilities, required string }{
+		{"ask", `{}`, `{"elicitation":{"form":{}}}`}, {"ask", `{"elicitation":{"url":{}},"roots":{},"sampling":{}}`, `{"elicitation":{"form":{}}}`},
+		{"url", `{"elicitation":{}}`, `{"elicitation":{"url":{}}}`}, {"url", `{"elicitation":{"form":{}}}`, `{"elicitation":{"url":{}}}`},
+		{"direct", `{"elicitation":{}}`, `{"roots":{}}`}, {"require", `{}`, `{"extensions":{"a/b":{}}}`},
+	} {
+		got := c.call(modernRequest("1", "tools/call", `"name":"`+call.tool+`"`, call.capabilities))
+		fits(t, got, `{"id":1,"result":null,"error":{"code":-32021,"data":{"requiredCapabilities":`+call.required+`}}}`)
+	}
+	c.round(modernRequest("1", "tools/call", `"name":"url"`, `{"elicitation":{"url":{}}}`), "u", `{"method":"elicitation/create","params":{"mode":"url","url":"https://example.com","elicitationId":null}}`)
+	fits(t, c.call(modernRequest("1", "tools/call", `"name":"require"`, `{"extensions":{"a/b":{}}}`)), `{"result":{"content":[{"text":"fine"}]}}`)
+	fits(t, c.call(modernRequest("1", "completion/complete", `"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"name","value":""}`, allCapabilities)), `{"error":{"code":-32603}}`)
+	fits(t, c.call(modernRequest("1", "x/ask", "", allCapabilities)), `{"error":{"code":-32603}}`)
+	c.alive()
+}
+
+func TestServerPassesOnAnswersAndKeepsState(t *testing.T) {
+	shows(t, "mrtr.at-least-one", "mrtr.repeat")
+	leakCheck(t)
+	s := emptyServer(&ServerOptions{MaxRounds: 5})
+	rawTool(s, "declined", func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		a, err := req.Elicit(ctx, "k", &ElicitParams{Message: "m", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}}}`)})
+		if err != nil {
+			return nil, err
+		}
+		return textResult("%s %s", a.Action, a.Content), nil
+	})
+	rawTool(s, "endless", func(context.Context, *Request) (*CallToolResult, error) { return nil, &InputRequired{} })
+	rawTool(s, "state", func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		const kept = `{"n":9007199254740993,"t":"<&>","f":1.0}`
+		if string(req.State()) == kept {
+			return textResult("kept"), nil
+		} else if req.State() != nil {
+			return textResult("changed to %s", req.State()), nil
+		}
+		if err := req.SetState(json.RawMessage(kept)); err != nil {
+			return nil, err
+		}
+		return nil, &InputRequired{}
+	})
+	frame := func(tool, rest string) string {
+		return modernRequest("1", "tools/call", `"name":"`+tool+`"`+rest, allCapabilities)
+	}
+	c, _ := dialServer(t, s)
+	for _, action := range []string{"decline", "cancel"} {
+		fits(t, c.call(frame("declined", `,"inputResponses":{"k":{"action":"`+action+`"}}`)), `{"result":{"isError":null,"content":[{"text":"`+action+` "}]}}`)
+	}
+	// All that was asked for is optional.
+	fits(t, c.call(frame("declined", `,"inputResponses":{"k":{"action":"accept"}}`)), `{"result":{"content":[{"text":"accept "}]}}`)
+	rest := ""
+	for range 5 {
+		got := c.call(frame("endless", rest))
+		fits(t, got, `{"result":{"resultType":"input_required","inputRequests":null}}`)
+		rest = `,"requestState":` + memberOf(t, got, "result", "requestState")
+	}
+	fits(t, c.call(frame("endless", rest)), `{"error":{"code":-32603}}`)
+	got := c.call(frame("state", ""))
+	if strings.Contains(got, "9007199254740993") {
+		t.Errorf("the state can be read: %s", got)
+	}
+	fits(t, c.call(frame("state", `,"requestState":`+memberOf(t, got, "result", "requestState"))), `{"result":{"content":[{"text":"kept"}]}}`)
+	c.initialize("2025-11-25", "{}")
+	fits(t, c.call(request("1", "tools/call", `"name":"state"`)), `{"result":{"content":[{"text":"kept"}]}}`)
+	fits(t, c.call(request("1", "tools/call", `"name":"endless"`)), `{"error":{"code":-32603}}`)
+}

@@ -407,6 +407,7 @@ func (s *session) read(conn Conn) {
 			return
 		}
 		if req := s.deliver(frame, s.out); req != nil {
+			s.out.room() // who asks and does not read the answers is not read either
 			if s.side.inline(req) {
 				s.serve(req)
 				continue
@@ -1023,20 +1024,29 @@ func (w *connStream) answer(frame []byte) {
 	if frame == nil {
 		return
 	}
+	w.room()
 	w.mu.Lock()
-	for w.size >= maxBacklog && w.session.ctx.Err() == nil { // a peer that does not read is not read either
+	mine := w.push(frame)
+	w.mu.Unlock()
+	if mine {
+		w.flush()
+	}
+}
+
+// room waits until the peer is not far behind, or the session is over.
+func (w *connStream) room() {
+	for {
+		w.mu.Lock()
+		if w.size < maxBacklog || w.session.ctx.Err() != nil {
+			w.mu.Unlock()
+			return
+		}
 		drained := w.waiter()
 		w.mu.Unlock()
 		select {
 		case <-drained:
 		case <-w.session.ctx.Done():
 		}
-		w.mu.Lock()
-	}
-	mine := w.push(frame)
-	w.mu.Unlock()
-	if mine {
-		w.flush()
 	}
 }
 
