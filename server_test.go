@@ -765,7 +765,11 @@ func TestServerSendsProgress(t *testing.T) {
 	fits(t, c.call(request("1", "tools/call", `"name":"t"`)), `{"id":1,"result":{}}`)
 	<-late
 	c.send(modernRequest("2", "tools/call", `"name":"t"`, `{},"progressToken":"m"`))
-	fits(t, c.next(), `{"method":"notifications/progress","params":{"progressToken":"m","progress":0}}`)
+	for _, p := range []string{"0", "0.25", "0.5", "0.75"} {
+		fits(t, c.next(), `{"method":"notifications/progress","params":{"progressToken":"m","progress":`+p+`}}`)
+	}
+	fits(t, c.next(), `{"id":2,"result":{}}`)
+	<-late
 }
 
 func TestServerLogsWhatWasAskedFor(t *testing.T) {
