@@ -1,11 +1,13 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -128,6 +130,9 @@ func memberOf(t *testing.T, frame string, path ...string) string {
 	t.Helper()
 	raw := json.RawMessage(frame)
 	for _, name := range path {
+		if raw == nil {
+			return ""
+		}
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &object); err != nil {
 			t.Fatalf("%v: %s", err, frame)
@@ -1291,4 +1296,250 @@ func TestServerPassesOnAnswersAndKeepsState(t *testing.T) {
 	c.initialize("2025-11-25", "{}")
 	fits(t, c.call(request("1", "tools/call", `"name":"state"`)), `{"result":{"content":[{"text":"kept"}]}}`)
 	fits(t, c.call(request("1", "tools/call", `"name":"endless"`)), `{"error":{"code":-32603}}`)
+}
+
+// pipeServer serves a byte stream with Run, and returns its two ends and what
+// Run will return.
+func pipeServer(t *testing.T, ctx context.Context, s *Server) (in *io.PipeWriter, out *bufio.Reader, ran chan error) {
+	serverIn, in := io.Pipe()
+	clientOut, serverOut := io.Pipe()
+	ran = make(chan error, 1)
+	go func() {
+		ran <- s.Run(ctx, &Stream{Reader: serverIn, Writer: serverOut})
+		serverOut.Close()
+	}()
+	t.Cleanup(func() { in.Close(); clientOut.Close() })
+	return in, bufio.NewReader(clientOut), ran
+}
+
+// soon waits for a value, and not for ever.
+func soon[T any](t *testing.T, what string, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("%s does not happen", what)
+	}
+	return v
+}
+
+// At the end of input what runs is answered, a batch as a whole, and then Run
+// returns.
+func TestServerAnswersAfterTheEndOfInput(t *testing.T) {
+	shows(t, "cancel.receiver.free", "batch.stdio.line", "lifecycle.errors-2024")
+	leakCheck(t)
+	s := testServer(nil)
+	began, release := make(chan struct{}), make(chan struct{})
+	rawTool(s, "slow", func(ctx context.Context, _ *Request) (*CallToolResult, error) {
+		began <- struct{}{}
+		<-release
+		return textResult("%v", ctx.Err()), nil
+	})
+	rawTool(s, "roots", func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		_, err := req.Roots(ctx, "r")
+		return nil, err
+	})
+	for range 20 { // the order in which the two of a batch end is chance
+		in, out, ran := pipeServer(t, context.Background(), s)
+		fmt.Fprintln(in, initializeFrame("0", "2025-03-26", allCapabilities))
+		line, _ := out.ReadString('\n')
+		fits(t, line, `{"id":0,"result":{}}`)
+		fmt.Fprintf(in, "\n  \r\n[%s,%s]\r\n", request("1", "tools/call", `"name":"slow"`), request("2", "tools/call", `"name":"slow"`))
+		fmt.Fprintln(in, request("3", "tools/call", `"name":"roots"`)) // nobody can answer what it asks
+		<-began
+		<-began
+		line, _ = out.ReadString('\n')
+		fits(t, line, `{"method":"roots/list"}`)
+		in.Close()
+		line, _ = out.ReadString('\n')
+		fits(t, line, `{"id":3,"result":{"isError":true}}`)
+		release <- struct{}{}
+		release <- struct{}{}
+		line, _ = out.ReadString('\n')
+		fits(t, line, `[{"result":{"content":[{"text":"<nil>"}]}},{"result":{"content":[{"text":"<nil>"}]}}]`)
+		if err := soon(t, "the end of Run", ran); err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+		if rest, err := io.ReadAll(out); len(rest) > 0 || err != nil {
+			t.Errorf("more came: %q, %v", rest, err)
+		}
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	shows(t, "lifecycle.errors")
+	leakCheck(t)
+	s := testServer(nil)
+	began, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	rawTool(s, "deaf", func(context.Context, *Request) (*CallToolResult, error) {
+		close(began)
+		<-release
+		return nil, nil
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	in, _, ran := pipeServer(t, ctx, s)
+	fmt.Fprintln(in, modernRequest("1", "tools/call", `"name":"deaf"`, "{}"))
+	<-began
+	cancel()
+	if err := soon(t, "the end of Run", ran); !errors.Is(err, context.Canceled) {
+		t.Errorf("Run returned %v", err)
+	}
+	if err := s.Run(ctx, func() Transport { _, st := InMemory(); return st }()); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that is over Run returned %v", err)
+	}
+}
+
+func TestHandlerClosesItsSession(t *testing.T) {
+	shows(t, "cancel.receiver.stop")
+	leakCheck(t)
+	s := emptyServer(nil)
+	ended := make(chan error, 1)
+	rawTool(s, "bye", func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		req.Session().Close()
+		req.Session().Close()
+		ended <- context.Cause(ctx)
+		return textResult("nobody hears this"), nil
+	})
+	c, ss := dialServer(t, s)
+	c.send(modernRequest("1", "tools/call", `"name":"bye"`, "{}"))
+	if cause := soon(t, "Close", ended); !errors.Is(cause, ErrClosed) {
+		t.Errorf("the cause is %v", cause)
+	}
+	if err := ss.Wait(); err != nil {
+		t.Errorf("Wait returned %v", err)
+	}
+	if frame, err := c.conn.Read(context.Background()); !errors.Is(err, io.EOF) {
+		t.Errorf("read %s, %v", frame, err)
+	}
+}
+
+// A wedged conn delivers frames and takes none.
+type wedged struct {
+	in   chan []byte
+	gone chan struct{}
+	once sync.Once
+}
+
+func (w *wedged) Connect(context.Context) (Conn, error) { return w, nil }
+
+func (w *wedged) Read(context.Context) ([]byte, error) {
+	select {
+	case frame := <-w.in:
+		return frame, nil
+	case <-w.gone:
+		return nil, ErrClosed
+	}
+}
+
+func (w *wedged) Write(context.Context, []byte) error {
+	<-w.gone
+	return ErrClosed
+}
+
+func (w *wedged) Close() error {
+	w.once.Do(func() { close(w.gone) })
+	return nil
+}
+
+// A peer that asks and never reads is not read for ever, and does not hold up
+// Close.
+func TestServerAndAPeerThatDoesNotRead(t *testing.T) {
+	shows(t, "lifecycle.errors")
+	leakCheck(t)
+	w := &wedged{in: make(chan []byte), gone: make(chan struct{})}
+	ss, err := testServer(nil).Connect(context.Background(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := `"` + strings.Repeat("x", 1<<20) + `"`
+	read := 0
+	for stalled := false; !stalled && read < 100; {
+		select {
+		case w.in <- fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id):
+			read++
+		case <-time.After(500 * time.Millisecond):
+			stalled = true
+		}
+		id = id[:2] + fmt.Sprint(read) + id[2:]
+	}
+	if read == 100 {
+		t.Errorf("%d MiB of requests were read while no answer was", read)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- ss.Close() }()
+	if err := soon(t, "the end of Close", closed); err != nil {
+		t.Error(err)
+	}
+}
+
+// Many callers at once, of both eras, on one connection.
+func TestServerServesManyAtOnce(t *testing.T) {
+	shows(t, "stateless.interleaving", "version.dual.concurrent", "base.response.same-id", "progress.increasing")
+	leakCheck(t)
+	const callers, calls = 64, 20
+	s := testServer(nil)
+	c, _ := dialServer(t, s)
+	c.initialize("2025-11-25", "{}")
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for k := range calls {
+				n := i*calls + k
+				id, frame := fmt.Sprint(n), request
+				if i%2 == 1 {
+					id = `"` + id + `"`
+					frame = func(id, method, params string) string {
+						return modernRequest(id, method, params, `{},"progressToken":`+id)
+					}
+				}
+				params := fmt.Sprintf(`"name":"add","arguments":{"a":%d,"b":1}`, n)
+				if k%5 == 4 {
+					params = `"name":"count","arguments":{"to":3}`
+				}
+				if err := c.conn.Write(context.Background(), []byte(frame(id, "tools/call", params))); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	changing := make(chan struct{})
+	go func() { // while the tools change
+		defer close(changing)
+		for i := range 50 {
+			rawTool(s, "new", func(context.Context, *Request) (*CallToolResult, error) { return nil, nil })
+			if i%2 == 1 {
+				s.RemoveTools("new")
+			}
+		}
+	}()
+	answered, progress := map[string]bool{}, map[string]int{}
+	for len(answered) < callers*calls {
+		got := c.next()
+		id := memberOf(t, got, "id")
+		if id == "" {
+			if token := memberOf(t, got, "params", "progressToken"); token != "" {
+				progress[token]++
+				if p := memberOf(t, got, "params", "progress"); p != fmt.Sprint(progress[token]) || answered[token] {
+					t.Errorf("progress %s of %s", p, token)
+				}
+			}
+			continue
+		}
+		if answered[id] {
+			t.Errorf("%s is answered twice", id)
+		}
+		answered[id] = true
+		var n int
+		fmt.Sscan(strings.Trim(id, `"`), &n)
+		if n%calls%5 == 4 {
+			fits(t, got, `{"result":{"content":[{"text":"done"}]}}`)
+		} else {
+			fits(t, got, fmt.Sprintf(`{"result":{"structuredContent":{"sum":%d}}}`, n+1))
+		}
+	}
+	wg.Wait()
+	<-changing
 }

@@ -1197,6 +1197,13 @@ func (m *memory) Read(ctx context.Context) ([]byte, error) {
 
 func (m *memory) Write(ctx context.Context, frame []byte) error {
 	select {
+	case <-m.gone: // though there may be room
+		return ErrClosed
+	case <-m.peerGone:
+		return io.ErrClosedPipe
+	default:
+	}
+	select {
 	case <-m.gone:
 		return ErrClosed
 	case <-m.peerGone:
