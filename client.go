@@ -68,7 +68,8 @@ type ClientOptions struct {
 }
 
 // NewClient returns a client that tells servers it is info. opts may be nil.
-// It panics if opts name an unknown version.
+// It panics if opts name an unknown version, and if info or capabilities hold
+// what is not JSON.
 func NewClient(info Implementation, opts *ClientOptions) *Client {
 	c := &Client{info: info}
 	if opts != nil {
@@ -88,8 +89,10 @@ func NewClient(info Implementation, opts *ClientOptions) *Client {
 		o.MaxRounds = 10
 	}
 	c.revs = mustRevisions(o.Versions)
+	mustEncode(&c.info, revLatest)
 	if o.Capabilities != nil {
 		c.caps = *o.Capabilities
+		mustEncode(&c.caps, revLatest)
 		return c
 	}
 	if o.Elicit != nil {

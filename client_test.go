@@ -814,7 +814,7 @@ func TestClientProgress(t *testing.T) {
 			if !m.IsRequest() {
 				return nil
 			}
-			frames := append(progressOf(m, "0", "0.25", "1"), progressOf(Message{ID: IntID(999)}, "5")...)
+			frames := append(progressOf(m, "0", `0.25,"total":null`, "1"), progressOf(Message{ID: IntID(999)}, "5")...)
 			frames = append(frames, progressOf(Message{ID: StringID(m.ID.String())}, "6")...)
 			return append(append(frames, resultOf(m, `{"tools":[]}`)), progressOf(m, "2", "3")...)
 		})
@@ -1583,6 +1583,11 @@ func TestClientCallTool(t *testing.T) {
 				t.Errorf("nothing at all: %+v, %v", o, err)
 			}
 		})
+		call(`{"content":[],"structuredContent":null}`, func(ctx context.Context, cs *ClientSession) {
+			if o, err := CallTool[*out](ctx, cs, "x", nil); version == Version20260728 && (err != nil || o != nil) {
+				t.Errorf("null: %+v, %v", o, err)
+			}
+		})
 		call(`{"content":[null]}`, func(ctx context.Context, cs *ClientSession) { CallTool[string](ctx, cs, "x", nil) })
 		call(`{"isError":true,"content":[{"type":"text","text":"no disk"}],"structuredContent":{"n":"x"}}`, func(ctx context.Context, cs *ClientSession) {
 			var failed *ToolError
@@ -1616,6 +1621,11 @@ func TestClientArguments(t *testing.T) {
 				t.Errorf("%v: %v, %d sent", c.args, err, len(sent))
 			} else if err == nil && strings.ReplaceAll(string(rawMember(sent[0].Params, "arguments")), " ", "") != strings.ReplaceAll(c.want, " ", "") {
 				t.Errorf("%v: sent %s", c.args, sent[0].Params)
+			}
+		}
+		for _, bad := range []Meta{{"a": nil}, {"a": json.RawMessage(`{`)}, {"a": json.RawMessage(``)}} {
+			if err := cs.With(CallOptions{Meta: bad}).Call(t.Context(), "x/y", nil, nil); isPeers(err) || strings.Contains(s.methods(), "invalid") {
+				t.Errorf("_meta %v: %v, %s", bad, err, s.methods())
 			}
 		}
 		for _, params := range []any{7, "x", []int{1}, json.RawMessage(`[]`), json.RawMessage(`{"_meta":7}`), json.RawMessage(`{"_meta":[]}`), func() {}} {
@@ -1781,7 +1791,7 @@ func TestClientQuestionTakenBack(t *testing.T) {
 		if a := s.of("response"); len(a) != 1 || a[0].Error == nil || a[0].Error.Code != CodeInvalidRequest {
 			t.Errorf("an id used twice: %s", s.raw[len(s.raw)-1])
 		}
-		for _, params := range []string{`{}`, `7`, `{"requestId":1}`, `{"requestId":null}`, `{"requestId":0,"reason":"enough"}`, `{"requestId":0}`} {
+		for _, params := range []string{`{}`, `7`, `{"requestId":1}`, `{"requestId":null}`, `{"requestId":0.0}`, `{"requestId":7,"reason":null}`, `{"requestId":0,"reason":"enough"}`, `{"requestId":0}`} {
 			s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":` + params + `}`)
 		}
 		synctest.Wait()
@@ -1978,5 +1988,24 @@ func TestClientTumult(t *testing.T) {
 		if err := cs.Ping(t.Context()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// What a client cannot say of itself is refused when it is made.
+func TestClientUnsayable(t *testing.T) {
+	shows(t, "base.schema.required-fields", "lifecycle.version.client-supported")
+	for _, opts := range []ClientOptions{
+		{Versions: []string{"2099-01-01"}},
+		{Versions: []string{}},
+		{Capabilities: &ClientCapabilities{Experimental: map[string]json.RawMessage{"x": json.RawMessage(`{`)}}},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%+v was taken", opts)
+				}
+			}()
+			NewClient(Implementation{Name: "c", Version: "1"}, &opts)
+		}()
 	}
 }

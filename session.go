@@ -680,7 +680,7 @@ func (s *session) runNotes() {
 // (2026-07-28 basic/patterns/cancellation).
 func (s *session) cancelled(note *Request) {
 	var p CancelledParams
-	if err := decodeAt(note.Params, &p, note.rev, true); err != nil {
+	if err := decodeAt(note.Params, &p, note.rev, false); err != nil {
 		s.log.Warn("mcp: cancellation ignored", "error", err)
 		return
 	}
@@ -847,10 +847,11 @@ func (s *session) serving() bool {
 }
 
 // progressed hands a progress notice to the call it is about. Notices for
-// tokens that are not in use are dropped.
+// tokens that are not in use are dropped. Peers that write null for what they
+// do not know are understood.
 func (s *session) progressed(note *Request) {
 	var p ProgressParams
-	if err := decodeAt(note.Params, &p, note.rev, true); err != nil {
+	if err := decodeAt(note.Params, &p, note.rev, false); err != nil {
 		s.log.Warn("mcp: progress ignored", "error", err)
 		return
 	}
