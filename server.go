@@ -829,11 +829,6 @@ func (s *Server) callTool(ctx context.Context, req *Request) (any, error) {
 	if req.params.arguments != nil && req.params.arguments[0] != '{' {
 		return nil, Errorf(CodeInvalidParams, "params.arguments must be an object")
 	}
-	// The schema may not look at every object, and who reads the arguments
-	// after it may take another one of the two.
-	if name, twice := repeatedMember(&scanner{data: req.params.arguments}, make([][]byte, 0, 16)); twice {
-		return nil, Errorf(CodeInvalidParams, "params.arguments: %s is given twice", name)
-	}
 	req.Arguments = e.input.applyDefaults(req.params.arguments)
 	if err := e.input.Validate(req.Arguments); err != nil {
 		return toolError(fmt.Errorf("invalid arguments: %w", err)), nil

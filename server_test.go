@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,7 +28,24 @@ func (c *wireClient) next() string {
 	if err != nil {
 		c.t.Fatalf("no frame: %v", err)
 	}
+	c.checkCode(string(frame))
 	return string(frame)
+}
+
+// checkCode checks that an error has a code that the specification defines, or
+// one of those that are free.
+func (c *wireClient) checkCode(frame string) {
+	c.t.Helper()
+	if frame[0] != '{' || memberOf(c.t, frame, "error") == "" {
+		return
+	}
+	switch code := memberOf(c.t, frame, "error", "code"); code {
+	case "-32700", "-32600", "-32601", "-32602", "-32603", "-32020", "-32021", "-32022":
+	default:
+		if n, err := strconv.Atoi(code); err != nil || n == 0 || -32768 <= n && n <= -32000 {
+			c.t.Errorf("the code %s is not defined: %s", code, frame)
+		}
+	}
 }
 
 // call sends a frame and returns the one that follows.
@@ -283,6 +301,7 @@ func TestServerRefusesMembersGivenTwice(t *testing.T) {
 	})
 	c, _ := dialServer(t, s)
 	c.initialize("2025-11-25", "{}")
+	s.Handle("x/custom", func(context.Context, *Request) (any, error) { return nil, nil })
 	wide := new(strings.Builder)
 	for i := range 40 {
 		fmt.Fprintf(wide, `"k%d":{"same":1},`, i)
@@ -306,6 +325,9 @@ func TestServerRefusesMembersGivenTwice(t *testing.T) {
 		{"logging/setLevel", `"level":"info","level":"info"`},
 		{"completion/complete", `"ref":{"type":"ref/prompt","name":"greet","name":"greet"},"argument":{"name":"name","value":""}`},
 		{"resources/subscribe", `"uri":"test://a","uri":"test://a"`},
+		{"ping", `"_meta":{"a/b":1,"a/b":2}`},
+		{"ping", `"x":{"y":1,"y":2}`},
+		{"x/custom", `"x":1,"x":2`},
 	} {
 		fits(t, c.call(request("1", call.method, call.params)), `{"id":1,"error":{"code":-32602}}`)
 	}
@@ -318,7 +340,7 @@ func TestServerRefusesMembersGivenTwice(t *testing.T) {
 
 // Whatever params are, the answer is a result or -32602, and the connection lives.
 func TestServerSurvivesParamsOfAnyShape(t *testing.T) {
-	shows(t, "errors.invalid-params", "tools.error.malformed", "completion.validate", "completion.error.ref", "logging.error.level", "prompts.error.args", "prompts.args.validate", "resources.sec.uri", "base.components.legacy", "pagination.invalid")
+	shows(t, "errors.invalid-params", "tools.error.malformed", "completion.validate", "completion.error.ref", "logging.error.level", "prompts.error.args", "prompts.args.validate", "resources.sec.uri", "base.components.legacy", "pagination.invalid", "errors.reserved.undefined", "errors.legacy-range.avoid", "errors.legacy-range.no-new")
 	leakCheck(t)
 	s := testServer(&ServerOptions{Complete: func(context.Context, *Request, *CompleteParams) (*CompleteResult, error) {
 		return &CompleteResult{}, nil
@@ -1215,7 +1237,7 @@ func TestServerRefusesStateThatIsNotForThis(t *testing.T) {
 }
 
 func TestServerNeedsDeclaredCapabilities(t *testing.T) {
-	shows(t, "mrtr.caps", "meta.caps.missing-error", "meta.caps.undeclared", "mrtr.methods.forbidden", "errors.reserved.meaning", "errors.retired.32042", "stateless.no-prior-context")
+	shows(t, "mrtr.caps", "meta.caps.missing-error", "meta.caps.undeclared", "mrtr.methods.forbidden", "version.ext.mismatch", "errors.reserved.meaning", "errors.retired.32042", "stateless.no-prior-context")
 	leakCheck(t)
 	s := testServer(&ServerOptions{Complete: func(ctx context.Context, req *Request, _ *CompleteParams) (*CompleteResult, error) {
 		_, err := req.Roots(ctx, "r")
@@ -1542,4 +1564,107 @@ func TestServerServesManyAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	<-changing
+}
+
+// What a client says of itself, and what it says under keys that mean
+// nothing here, changes nothing.
+func TestServerIgnoresWhatIsNotForIt(t *testing.T) {
+	shows(t, "meta.info.no-behaviour", "meta.info.no-security", "meta.reserved.no-assumptions", "meta.trace.unprefixed", "base.result.open-shape")
+	leakCheck(t)
+	s := emptyServer(nil)
+	rawTool(s, "t", func(_ context.Context, req *Request) (*CallToolResult, error) {
+		return textResult("%s %s", req.Meta()["traceparent"], req.Meta()["io.modelcontextprotocol/later"]), nil
+	})
+	c, _ := dialServer(t, s)
+	c.initialize("2025-11-25", "{}")
+	var first string
+	for _, info := range []string{"", `,"io.modelcontextprotocol/clientInfo":{"name":"admin","version":"9","later":[]}`, `,"io.modelcontextprotocol/clientInfo":{"name":"","version":""}`} {
+		for _, method := range []string{"tools/list", "server/discover"} {
+			fits(t, c.call(modernRequest("1", method, "", `{"later":{},"experimental":{"x":{}}}`+info)), `{"result":{}}`)
+		}
+		got := c.call(modernRequest("1", "tools/call", `"name":"t","later":[1]`, `{}`+info+`,"traceparent":"00-1-2-01","io.modelcontextprotocol/later":{"n":1.0}`))
+		if first == "" {
+			first = got
+			fits(t, got, `{"result":{"content":[{"text":"\"00-1-2-01\" {\"n\":1.0}"}]}}`)
+		}
+		if got != first {
+			t.Errorf("got %s\nfor other clients %s", got, first)
+		}
+	}
+	fits(t, c.call(request("1", "tools/call", `"name":"t","inputResponses":7,"requestState":7,"_meta":{"traceparent":7}`)), `{"result":{"content":[{"text":"7 "}]}}`)
+}
+
+// What the protocol asks of a server's author is refused when it is registered.
+func TestServerRegistrationPanics(t *testing.T) {
+	shows(t, "tools.input.object", "tools.input.type-object", "resources.uri.custom", "tools.name.unique")
+	s := testServer(nil)
+	tool := func(name, in, out string) func() {
+		t := Tool{Name: name, InputSchema: json.RawMessage(in)}
+		if out != "" {
+			t.OutputSchema = json.RawMessage(out)
+		}
+		return func() { s.AddTool(t, func(context.Context, *Request) (*CallToolResult, error) { return nil, nil }) }
+	}
+	resource := func(uri, name string) func() {
+		return func() {
+			s.AddResource(Resource{URI: uri, Name: name}, func(context.Context, *Request) (*ReadResourceResult, error) { return nil, nil })
+		}
+	}
+	for name, register := range map[string]func(){
+		"no name": tool("", `{"type":"object"}`, ""), "no schema": tool("t", ``, ""), "null": tool("t", `null`, ""), "true": tool("t", `true`, ""), "no type": tool("t", `{}`, ""),
+		"array": tool("t", `{"type":"array"}`, ""), "types": tool("t", `{"type":["object"]}`, ""), "not JSON": tool("t", `{"type":"object"`, ""), "type twice": tool("t", `{"type":"object","type":"array"}`, ""),
+		"bad schema": tool("t", `{"type":"object","properties":7}`, ""), "bad output": tool("t", `{"type":"object"}`, `{"type":7}`),
+		"relative": resource("a/b", "n"), "path": resource("/a", "n"), "no scheme": resource(":a", "n"), "space": resource("x:a b", "n"), "digit": resource("1x:a", "n"), "no resource name": resource("x:a", ""),
+		"template": func() { s.AddResourceTemplate(ResourceTemplate{URITemplate: "x:{", Name: "n"}, nil) },
+		"prompt":   func() { s.AddPrompt(Prompt{Name: "p"}, nil) },
+		"method":   func() { s.Handle("initialize", func(context.Context, *Request) (any, error) { return nil, nil }) },
+		"input": func() {
+			AddTool(s, Tool{Name: "t"}, func(context.Context, *Request, int) (string, error) { return "", nil })
+		},
+		"version":  func() { NewServer(Implementation{}, &ServerOptions{Versions: []string{"2025-01-01"}}) },
+		"versions": func() { NewServer(Implementation{}, &ServerOptions{Versions: []string{}}) },
+		"key":      func() { NewServer(Implementation{}, &ServerOptions{StateKeys: [][]byte{[]byte("short")}}) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			register()
+		}()
+	}
+	// A name that is registered again is replaced where it stands.
+	c, _ := dialServer(t, s)
+	before := c.call(modernRequest("1", "tools/list", "", "{}"))
+	tool("ask", `{"type":"object","title":"new"}`, "")()
+	after := c.call(modernRequest("1", "tools/list", "", "{}"))
+	if strings.Count(after, `"name":"`) != strings.Count(before, `"name":"`) || !strings.Contains(after, `"ask","inputSchema":{"type":"object","title":"new"}`) {
+		t.Errorf("the list is %s", after)
+	}
+}
+
+// Binary content is base64 with its type beside it, and a text is a text.
+func TestServerWritesContentOfEveryKind(t *testing.T) {
+	shows(t, "prompts.image", "prompts.audio", "prompts.embedded", "resources.text-only", "tools.content.audio", "tools.content.embedded", "tools.content.resource-link")
+	leakCheck(t)
+	s := emptyServer(nil)
+	content := []Content{
+		{Type: "image", Data: []byte{0xfb, 0xff, 0}, MIMEType: "image/png"}, {Type: "audio", Data: []byte{}, MIMEType: "audio/wav"},
+		{Type: "resource", Resource: &ResourceContents{URI: "x:a", MIMEType: "text/plain", Text: "é"}},
+		{Type: "resource", Resource: &ResourceContents{URI: "x:b", MIMEType: "a/b", Blob: []byte{1}}}, {Type: "resource_link", URI: "x:c", Name: "c"},
+	}
+	s.AddPrompt(Prompt{Name: "p"}, func(context.Context, *Request) (*GetPromptResult, error) {
+		r := new(GetPromptResult)
+		for _, c := range content {
+			r.Messages = append(r.Messages, PromptMessage{Role: "user", Content: c})
+		}
+		return r, nil
+	})
+	AddTool(s, Tool{Name: "t"}, func(context.Context, *Request, struct{}) ([]Content, error) { return content, nil })
+	c, _ := dialServer(t, s)
+	blocks := []string{`{"type":"image","data":"+/8A","mimeType":"image/png","text":null}`, `{"type":"audio","data":"","mimeType":"audio/wav"}`,
+		`{"type":"resource","resource":{"uri":"x:a","mimeType":"text/plain","text":"é","blob":null}}`, `{"type":"resource","resource":{"uri":"x:b","mimeType":"a/b","blob":"AQ==","text":null}}`, `{"type":"resource_link","uri":"x:c","name":"c"}`}
+	fits(t, c.call(modernRequest("1", "tools/call", `"name":"t"`, "{}")), `{"result":{"content":[`+strings.Join(blocks, ",")+`]}}`)
+	fits(t, c.call(modernRequest("1", "prompts/get", `"name":"p"`, "{}")), `{"result":{"messages":[{"content":`+strings.Join(blocks, `},{"content":`)+`}]}}`)
 }

@@ -259,6 +259,9 @@ func scanMembers(object []byte, path string, want func(key []byte) *[]byte) *Err
 			*dst = v
 		}
 	}
+	if s.err != nil { // of a handler or middleware of ours
+		return Errorf(CodeInvalidParams, "%s: %v", path, s.err)
+	}
 	return nil
 }
 
@@ -526,7 +529,11 @@ func (s *session) refuse(out stream, id ID, bad *Error) {
 // accept makes a request ready to be served, or refuses it and returns nil.
 func (s *session) accept(req *Request) *Request {
 	var bad *Error
-	if req.params, bad = scanParams(req.Params); bad == nil {
+	// Who reads the params after us may take another one of two members with
+	// one name, so there must not be two, at any depth.
+	if name, twice := repeatedMember(&scanner{data: req.Params}, make([][]byte, 0, 16)); twice {
+		bad = Errorf(CodeInvalidParams, "params: %s is given twice", name)
+	} else if req.params, bad = scanParams(req.Params); bad == nil {
 		bad = s.side.admit(req)
 	}
 	s.mu.Lock()
