@@ -1065,7 +1065,11 @@ func (cs *ClientSession) listenModern(ctx context.Context, sub *Subscription, f 
 		defer stop()
 	}
 	select {
-	case sub.Honored = <-sub.acked:
+	case honored := <-sub.acked:
+		l := cs.link
+		l.mu.Lock()
+		sub.Honored = honored
+		l.mu.Unlock()
 		return nil
 	case err := <-ended:
 		if err == nil {
@@ -1090,6 +1094,12 @@ func (l *link) route(note *Request) {
 	case notifyAcknowledged, notifyToolsChanged, notifyPromptsChanged, notifyResourcesChanged:
 	case notifyResourceUpdated:
 		c.URI, _ = stringValue(note.params.uri)
+	case notifyCancelled: // the server ends a subscription; it need not send a result, too
+		var p CancelledParams
+		if decodeAt(note.Params, &p, note.rev, false) != nil || p.RequestID.IsZero() {
+			return
+		}
+		id = p.RequestID
 	default:
 		return
 	}
@@ -1098,6 +1108,8 @@ func (l *link) route(note *Request) {
 	for sub := range l.subs {
 		switch {
 		case sub.id != id:
+		case note.Method == notifyCancelled:
+			l.core.complete(id, outcome{})
 		case note.Method == notifyAcknowledged:
 			var p ListenParams
 			if decodeAt(note.Params, &p, note.rev, false) == nil {
@@ -1165,8 +1177,9 @@ func (sub *Subscription) Events(ctx context.Context) iter.Seq2[Change, error] {
 			pending, ended, err := sub.pending, sub.ended, sub.err
 			sub.pending = nil
 			sub.mu.Unlock()
-			for _, c := range pending {
+			for i, c := range pending {
 				if !yield(c, nil) {
+					sub.putBack(pending[i+1:])
 					return
 				}
 			}
@@ -1183,6 +1196,16 @@ func (sub *Subscription) Events(ctx context.Context) iter.Seq2[Change, error] {
 				return
 			}
 		}
+	}
+}
+
+// putBack keeps changes that the caller did not come to.
+func (sub *Subscription) putBack(changes []Change) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if len(changes) > 0 {
+		sub.pending = append(slices.Clone(changes), sub.pending...)
+		sub.signal()
 	}
 }
 

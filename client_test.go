@@ -2009,3 +2009,44 @@ func TestClientUnsayable(t *testing.T) {
 		}()
 	}
 }
+
+// The server ends a subscription by cancelling it, with a result or without;
+// what was told before is not lost when a loop over it was left.
+func TestClientListenEndedByCancel(t *testing.T) {
+	shows(t, "cancel.target.client", "cancel.invalid")
+	bubble(t, func(t *testing.T) {
+		cs, s := connected(t, Version20260728, ClientOptions{}, func(m Message) []string {
+			of := `"_meta":{"io.modelcontextprotocol/subscriptionId":` + m.ID.String() + `}`
+			if m.Method != methodListen {
+				return nil
+			}
+			return []string{`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true},` + of + `}}`,
+				`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{` + of + `}}`,
+				`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{` + of + `}}`,
+				`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+				`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + m.ID.String() + `}}`}
+		})
+		sub, err := cs.Listen(t.Context(), SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		var seen []string
+		for range 3 {
+			for c, err := range sub.Events(t.Context()) {
+				if err != nil {
+					t.Error(err)
+				}
+				seen = append(seen, c.Method)
+				break
+			}
+		}
+		if got := strings.Join(seen, " "); got != notifyToolsChanged+" "+notifyPromptsChanged {
+			t.Errorf("saw %s", got)
+		}
+		sub.Close()
+		if got := s.methods(); got != "server/discover subscriptions/listen" {
+			t.Errorf("sent %s", got)
+		}
+	})
+}
