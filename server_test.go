@@ -1668,3 +1668,21 @@ func TestServerWritesContentOfEveryKind(t *testing.T) {
 	fits(t, c.call(modernRequest("1", "tools/call", `"name":"t"`, "{}")), `{"result":{"content":[`+strings.Join(blocks, ",")+`]}}`)
 	fits(t, c.call(modernRequest("1", "prompts/get", `"name":"p"`, "{}")), `{"result":{"messages":[{"content":`+strings.Join(blocks, `},{"content":`)+`}]}}`)
 }
+
+// A question that nobody needs any more is taken back, and its late answer
+// hurts nobody.
+func TestServerTakesBackItsQuestion(t *testing.T) {
+	shows(t, "cancel.target.direction", "cancel.request-id", "cancel.sender.late", "cancel.receiver.no-response")
+	leakCheck(t)
+	c, _ := dialServer(t, testServer(nil))
+	c.initialize("2025-11-25", allCapabilities)
+	for range 3 {
+		question := c.call(request("1", "tools/call", `"name":"ask"`))
+		fits(t, question, `{"method":"elicitation/create","params":{"mode":null,"elicitationId":null}}`)
+		id := memberOf(t, question, "id")
+		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+		fits(t, c.next(), `{"id":null,"method":"notifications/cancelled","params":{"requestId":`+id+`}}`)
+		c.send(`{"jsonrpc":"2.0","id":` + id + `,"result":{"action":"accept","content":{"name":"late"}}}`)
+		c.alive()
+	}
+}
