@@ -534,8 +534,9 @@ func (l *link) answerAll(ctx context.Context, rev *revision, questions InputRequ
 	replies := make(chan reply, len(questions))
 	for key, q := range questions {
 		go func() {
-			answer, err := l.answerSafely(ctx, q.Method, q.Params, rev)
-			replies <- reply{key, answer, err}
+			r := reply{key, nil, errNoReturn}
+			defer func() { replies <- r }() // deferred for a callback that does not return
+			r.answer, r.err = l.answerSafely(ctx, q.Method, q.Params, rev)
 		}()
 	}
 	answers := make(InputResponses, len(questions))

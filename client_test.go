@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -2047,6 +2048,34 @@ func TestClientListenEndedByCancel(t *testing.T) {
 		sub.Close()
 		if got := s.methods(); got != "server/discover subscriptions/listen" {
 			t.Errorf("sent %s", got)
+		}
+	})
+}
+
+// A callback that ends its goroutine, as FailNow of a test does, fails the
+// call that it was to help, and nothing waits for it.
+func TestClientCallbackThatDoesNotReturn(t *testing.T) {
+	eachEra(t, func(t *testing.T, version string) {
+		opts := ClientOptions{Timeout: -1, Elicit: func(context.Context, *ElicitParams) (*ElicitResult, error) {
+			runtime.Goexit()
+			return nil, nil
+		}}
+		question := `"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}`
+		var call Message
+		cs, _ := connected(t, version, opts, func(m Message) []string {
+			switch {
+			case m.Error != nil:
+				return []string{resultOf(call, `{"content":[],"isError":true}`)}
+			case m.Method != methodToolsCall:
+				return nil
+			case version == Version20251125:
+				call = m
+				return []string{`{"jsonrpc":"2.0","id":"q",` + question + `}`}
+			}
+			return []string{resultOf(m, `{"resultType":"input_required","inputRequests":{"k":{`+question+`}}}`)}
+		})
+		if r, err := cs.CallTool(t.Context(), "x", nil); err == nil && !r.IsError {
+			t.Errorf("result %v, error %v", r, err)
 		}
 	})
 }

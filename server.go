@@ -756,10 +756,12 @@ func (s *Server) AddTool(t Tool, h ToolHandler) {
 	}
 }
 
+var errNoHandler = errors.New("a tool needs a name and a handler")
+
 // addTool registers a tool; input, if not nil, is the compiled input schema.
 func (s *Server) addTool(t Tool, input *Schema, h ToolHandler) (err error) {
 	if t.Name == "" || h == nil {
-		return errors.New("a tool needs a name and a handler")
+		return errNoHandler
 	}
 	e := &toolEntry{tool: t, handler: h, input: input}
 	if !isObjectSchema(t.InputSchema) {
@@ -878,6 +880,9 @@ func (e *toolEntry) finish(req *Request, result *CallToolResult) (any, error) {
 // It panics if the tool is wrong, as [Server.AddTool] does.
 func AddTool[In, Out any](s *Server, t Tool, h func(ctx context.Context, req *Request, in In) (Out, error)) {
 	check, err := completeSchemas(&t, reflect.TypeFor[In](), reflect.TypeFor[Out]())
+	if err == nil && h == nil { // which the function around h would hide
+		err = errNoHandler
+	}
 	if err == nil {
 		err = s.addTool(t, check, func(ctx context.Context, req *Request) (*CallToolResult, error) {
 			var in In
@@ -935,7 +940,15 @@ func toolResult(out any) (*CallToolResult, error) {
 	case nil: // of an interface type
 		return &CallToolResult{}, nil
 	}
-	structured, err := encodeAt(nil, out, rev20260728)
+	value := out
+	if t := reflect.TypeOf(out); t.Kind() != reflect.Pointer && t != reflect.TypeFor[json.RawMessage]() {
+		// At an address, so that a MarshalJSON of the pointer, such as that
+		// of big.Int, has its say, as it has in the schema.
+		p := reflect.New(t)
+		p.Elem().Set(reflect.ValueOf(out))
+		value = p.Interface()
+	}
+	structured, err := encodeAt(nil, value, rev20260728)
 	if err != nil {
 		return nil, fmt.Errorf("encode the result: %w", err)
 	}
@@ -1064,8 +1077,8 @@ func (s *Server) AddResource(r Resource, h ResourceHandler) {
 // that template (RFC 6570). It panics if the template has no name or cannot be parsed.
 func (s *Server) AddResourceTemplate(t ResourceTemplate, h ResourceHandler) {
 	parsed, err := parseTemplate(t.URITemplate)
-	if err == nil && (t.Name == "" || h == nil) {
-		err = errors.New("a resource template needs a name and a handler")
+	if err == nil && (t.Name == "" || t.URITemplate == "" || h == nil) {
+		err = errors.New("a resource template needs a name, a URI template and a handler")
 	}
 	if err != nil {
 		panic(fmt.Sprintf("mcp: AddResourceTemplate %q: %v", t.URITemplate, err))
@@ -1956,7 +1969,7 @@ func (s *Server) listen(ctx context.Context, req *Request) (any, error) {
 	ss.mu.Lock()
 	ss.listens++
 	ss.mu.Unlock()
-	req.answered = ss.listenEnded
+	req.answered = func(bool) { ss.listenEnded() }
 	if err := s.watch(w); err != nil {
 		return nil, err
 	}
@@ -1971,8 +1984,14 @@ func (s *Server) listen(ctx context.Context, req *Request) (any, error) {
 	case <-ss.draining:
 	}
 	w.flush()
-	if ss.core.out != nil { // on a stream the client is told so, too
-		req.notify(ctx, notifyCancelled, &CancelledParams{RequestID: req.ID, Reason: "the server ends the subscription"})
+	if ss.core.out != nil { // on a stream the client is told so, too: after the result, which a client would drop after this
+		req.answered = func(cancelled bool) {
+			defer ss.listenEnded()
+			if !cancelled {
+				p := &CancelledParams{RequestID: req.ID, Reason: "the server ends the subscription"}
+				ss.core.notify(context.WithoutCancel(ctx), req.out, notifyCancelled, p, req.rev)
+			}
+		}
 	}
 	return &EmptyResult{Meta: meta}, nil
 }

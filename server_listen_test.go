@@ -88,8 +88,8 @@ func TestListenTellsWhatWasAskedForUntilItEnds(t *testing.T) {
 	c.expect(`{"jsonrpc":"2.0","id":5,"result":{}}`)
 	s.ResourceUpdated("test://a")
 	go ss.Close()
-	c.expect(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"the server ends the subscription"}}`)
 	c.expect(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",` + sub + `1}}}`)
+	c.expect(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"the server ends the subscription"}}`)
 }
 
 func TestLegacySessionIsToldOfChanges(t *testing.T) {

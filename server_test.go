@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/big"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -1616,8 +1618,12 @@ func TestServerRegistrationPanics(t *testing.T) {
 		"bad schema": tool("t", `{"type":"object","properties":7}`, ""), "bad output": tool("t", `{"type":"object"}`, `{"type":7}`),
 		"relative": resource("a/b", "n"), "path": resource("/a", "n"), "no scheme": resource(":a", "n"), "space": resource("x:a b", "n"), "digit": resource("1x:a", "n"), "no resource name": resource("x:a", ""),
 		"template": func() { s.AddResourceTemplate(ResourceTemplate{URITemplate: "x:{", Name: "n"}, nil) },
-		"prompt":   func() { s.AddPrompt(Prompt{Name: "p"}, nil) },
-		"method":   func() { s.Handle("initialize", func(context.Context, *Request) (any, error) { return nil, nil }) },
+		"no template": func() {
+			s.AddResourceTemplate(ResourceTemplate{Name: "n"}, func(context.Context, *Request) (*ReadResourceResult, error) { return nil, nil })
+		},
+		"no typed handler": func() { AddTool[struct{}, string](s, Tool{Name: "t"}, nil) },
+		"prompt":           func() { s.AddPrompt(Prompt{Name: "p"}, nil) },
+		"method":           func() { s.Handle("initialize", func(context.Context, *Request) (any, error) { return nil, nil }) },
 		"input": func() {
 			AddTool(s, Tool{Name: "t"}, func(context.Context, *Request, int) (string, error) { return "", nil })
 		},
@@ -1684,5 +1690,61 @@ func TestServerTakesBackItsQuestion(t *testing.T) {
 		fits(t, c.next(), `{"id":null,"method":"notifications/cancelled","params":{"requestId":`+id+`}}`)
 		c.send(`{"jsonrpc":"2.0","id":` + id + `,"result":{"action":"accept","content":{"name":"late"}}}`)
 		c.alive()
+	}
+}
+
+// A handler that ends its goroutine, as FailNow of a test does, is answered
+// like one that panics, and its id is free again.
+func TestServerAnswersForAHandlerThatDoesNotReturn(t *testing.T) {
+	leakCheck(t)
+	s := emptyServer(nil)
+	AddTool(s, Tool{Name: "gone"}, func(context.Context, *Request, struct{}) (string, error) {
+		runtime.Goexit()
+		return "", nil
+	})
+	s.Use(func(next Handler) Handler {
+		return func(ctx context.Context, req *Request) (any, error) {
+			if req.Method == "notifications/gone" {
+				runtime.Goexit()
+			}
+			return next(ctx, req)
+		}
+	})
+	heard := make(chan struct{})
+	s.Use(func(next Handler) Handler {
+		return func(ctx context.Context, req *Request) (any, error) {
+			if req.Method == "notifications/here" {
+				close(heard)
+			}
+			return next(ctx, req)
+		}
+	})
+	c, _ := dialServer(t, s)
+	for range 2 {
+		c.send(modernRequest("1", "tools/call", `"name":"gone"`, "{}"))
+		c.expect(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"internal error"}}`)
+	}
+	c.send(`{"jsonrpc":"2.0","method":"notifications/gone"}`, `{"jsonrpc":"2.0","method":"notifications/here"}`)
+	<-heard
+}
+
+// A Go value is encoded as its schema says, with the methods of its pointer.
+func TestTypedResultIsEncodedWithTheMethodsOfItsPointer(t *testing.T) {
+	leakCheck(t)
+	type sums = struct { // without a name: what this package names is encoded by its own encoder
+		N big.Int `json:"n"`
+	}
+	s := emptyServer(nil)
+	AddTool(s, Tool{Name: "sum"}, func(context.Context, *Request, struct{}) (sums, error) {
+		return sums{*big.NewInt(7)}, nil
+	})
+	AddTool(s, Tool{Name: "plain"}, func(context.Context, *Request, struct{}) (big.Int, error) {
+		return *big.NewInt(7), nil
+	})
+	c, _ := dialServer(t, s)
+	for name, want := range map[string]string{"sum": `"structuredContent":{"n":7}`, "plain": `"structuredContent":7`} {
+		if got := c.call(modernRequest("1", "tools/call", `"name":"`+name+`"`, "{}")); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }

@@ -95,8 +95,9 @@ type Request struct {
 	client  *clientFacts // what is known of the client; server side only
 	rounds  *rounds      // questions asked and answered; server side only
 	cancel  context.CancelCauseFunc
-	// answered, if not nil, runs when all of the request has been sent.
-	answered func()
+	// answered, if not nil, runs when all of the request has been sent: its
+	// answer, unless it was cancelled.
+	answered func(cancelled bool)
 
 	mu       sync.Mutex
 	ended    bool  // answered or cancelled: nothing more may leave
@@ -571,7 +572,18 @@ func (s *session) serve(req *Request) {
 		cancel(req.why)
 	}
 	req.mu.Unlock()
-	result, err := s.run(ctx, req)
+	var result any
+	err := errNoReturn
+	defer func() { s.finish(req, result, err) }() // deferred for a handler that does not return
+	result, err = s.run(ctx, req)
+}
+
+// errNoReturn is the failure of a handler that ends its goroutine, as
+// [runtime.Goexit] and the FailNow of a test do, without a panic.
+var errNoReturn = errors.New("the handler ended its goroutine")
+
+// finish answers a request that has been served.
+func (s *session) finish(req *Request, result any, err error) {
 	frame := s.encodeAnswer(req, result, err)
 	s.mu.Lock()
 	delete(s.running, req.ID) // who has the answer may use the id again
@@ -579,10 +591,10 @@ func (s *session) serve(req *Request) {
 	if !req.end() {
 		frame = nil // a cancelled request is not answered
 	}
-	cancel(nil)
+	req.cancel(nil)
 	req.out.answer(frame)
 	if req.answered != nil {
-		req.answered()
+		req.answered(frame == nil)
 	}
 	s.mu.Lock()
 	if s.busy--; s.busy == 0 && s.idle != nil {
@@ -666,11 +678,19 @@ func (s *session) notified(req *Request) {
 // runNotes handles notifications in the order they came in, and ends when
 // there are no more.
 func (s *session) runNotes() {
+	ended := false
+	defer func() {
+		if !ended { // the handler ended the goroutine: the next one goes on
+			s.log.Error("mcp: notification failed", "error", errNoReturn)
+			go s.runNotes()
+		}
+	}()
 	for {
 		s.mu.Lock()
 		if len(s.notes) == 0 || s.closed {
 			s.notes, s.noting = nil, false
 			s.mu.Unlock()
+			ended = true
 			return
 		}
 		req := s.notes[0]
