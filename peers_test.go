@@ -59,7 +59,7 @@ func (l leg) steps() []struct{ name, want string } {
 	}
 	return []struct{ name, want string }{
 		{"connect", `{"version":"` + rev.version + `","server":"demo"}`},
-		{"list", `{"tools":["echo","add","countdown","wait","ask","sample","roots","fail","panic","log"],
+		{"list", `{"tools":["echo","add","countdown","wait","ask","sample","roots","fail","panic","log","touch"],
 			"resources":["demo://readme","demo://logo"],"templates":["demo://users/{id}/profile"],"prompts":["greet","review"]}`},
 		{"call", `{"echo":"Grüße <b>&</b> 世界 \u2028","sum":"{\"sum\":42}","structured":` + structured + `,"failed":true,"panic":-32603}`},
 		{"read", `{"readme":"# demo","logo":"89504e470d0a1a0a","user":"user 42","missing":-32602}`},

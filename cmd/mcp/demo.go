@@ -90,6 +90,11 @@ func addPlainTools(s *mcp.Server) {
 			req.Log().Log(ctx, logLevels[in.Level], in.Message)
 			return "logged at " + in.Level, nil
 		})
+	mcp.AddTool(s, mcp.Tool{Name: "touch", Description: "Tells clients that listen that demo://readme has changed"},
+		func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+			s.ResourceUpdated("demo://readme")
+			return "demo://readme was touched", nil
+		})
 }
 
 // logLevels are the slog levels that stand for the protocol's.
@@ -167,7 +172,7 @@ const readme = `# demo
 
 Tools: echo and add answer; countdown reports progress; wait waits to be
 cancelled; ask, sample and roots ask the client; fail and panic fail in the two
-ways there are; log sends a log message.
+ways there are; log sends a log message; touch makes this text one that changed.
 
 Resources: this text, a picture (demo://logo), and demo://users/{id}/profile
 for any number as id. Prompts: greet, and review with this text in it.

@@ -98,7 +98,7 @@ func (g *guide) stops() []stop {
 	return []stop{
 		{"server", g.server, "demo " + version + ": A server to try things with.…"},
 		{"ping", g.ping, "it is there"},
-		{"tools", g.tools, "echo, add, countdown, wait, fail, panic, log, ask, sample, roots"},
+		{"tools", g.tools, "echo, add, countdown, wait, fail, panic, log, touch, ask, sample, roots"},
 		{"resources", g.resources, "demo://readme, demo://logo; " + profileTemplate},
 		{"prompts", g.prompts, "greet(name, style), review()"},
 		{"call echo", g.tool("echo", echoArgs{"Grüße, 世界"}), "Grüße, 世界"},
@@ -119,6 +119,7 @@ func (g *guide) stops() []stop {
 		{"sampling", g.tool("sample", sampleArgs{"Say hi"}), `asked the model "Say hi": Hi!`},
 		{"roots", g.tool("roots", nil), "asked for roots: file:///tour/one file:///tour/two"},
 		{"log", g.logs, "warning: mind the gap"},
+		{"changes", g.changes, "notifications/resources/updated demo://readme"},
 	}
 }
 
@@ -286,6 +287,21 @@ func (g *guide) logs(ctx context.Context) (string, error) {
 			return "", ctx.Err()
 		}
 	}
+}
+
+func (g *guide) changes(ctx context.Context) (string, error) {
+	sub, err := g.cs.Listen(ctx, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"demo://readme"}})
+	if err != nil {
+		return "", err
+	}
+	defer sub.Close()
+	if _, err := g.cs.CallTool(ctx, "touch", nil); err != nil {
+		return "", err
+	}
+	for change, err := range sub.Events(ctx) {
+		return change.Method + " " + change.URI, err
+	}
+	return "", errors.New("the subscription ended")
 }
 
 // questions returns what came from the server since it was last called.
