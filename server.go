@@ -175,8 +175,8 @@ func (s *Server) Connect(ctx context.Context, t Transport) (*ServerSession, erro
 		return nil, err
 	}
 	ss := s.newSession(ctx)
-	context.AfterFunc(ss.core.ctx, func() { ss.core.close(nil) })
 	ss.core.start(conn)
+	context.AfterFunc(ss.core.ctx, func() { ss.core.close(nil) })
 	return ss, nil
 }
 
