@@ -627,7 +627,7 @@ func (l *link) sample(ctx context.Context, params json.RawMessage, rev *revision
 	if err := decodeAt(params, &p, rev, true); err != nil {
 		return nil, Errorf(CodeInvalidParams, "%v", err)
 	}
-	if missing := lacking(l.client.caps, InputRequest{methodCreateMessage, params}, rev); missing != nil {
+	if missing := lacking(l.client.caps, InputRequest{methodCreateMessage, params}); missing != nil {
 		return nil, Errorf(CodeInvalidParams, "sampling with tools was not declared")
 	}
 	if err := checkToolResults(p.Messages); err != nil {
@@ -680,7 +680,7 @@ func (l *link) elicit(ctx context.Context, params json.RawMessage, rev *revision
 	if err := decodeAt(params, &p, rev, true); err != nil {
 		return nil, Errorf(CodeInvalidParams, "%v", err)
 	}
-	if missing := lacking(l.client.caps, InputRequest{methodElicit, params}, rev); missing != nil {
+	if missing := lacking(l.client.caps, InputRequest{methodElicit, params}); missing != nil {
 		return nil, Errorf(CodeInvalidParams, "this mode of elicitation was not declared")
 	}
 	var form *Schema // nil for a page

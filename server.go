@@ -531,10 +531,11 @@ func (s *Server) dispatch(ctx context.Context, req *Request) (any, error) {
 	if req.ID.IsZero() {
 		return nil, nil
 	}
-	// Middleware may have replaced the params.
-	var bad *Error
-	if req.params, bad = scanParams(req.Params); bad != nil {
-		return nil, bad
+	if !req.params.isOf(req.Params) { // middleware has put others there
+		var bad *Error
+		if req.params, bad = scanParams(req.Params); bad != nil {
+			return nil, bad
+		}
 	}
 	if !s.serves(req) {
 		return nil, methodNotFound(req.Method)
@@ -1398,7 +1399,7 @@ func (r *Request) Ask(ctx context.Context, questions InputRequests) (InputRespon
 		return nil, fmt.Errorf("mcp: %s must not ask the client for input", r.Method)
 	}
 	for _, q := range open {
-		if missing := lacking(r.Capabilities(), q, r.rev); missing != nil {
+		if missing := lacking(r.Capabilities(), q); missing != nil {
 			return nil, missingCapability(*missing)
 		}
 	}
@@ -1417,7 +1418,7 @@ func (r *Request) askNow(ctx context.Context, questions InputRequests) (InputRes
 		if !methodDefined(q.Method, r.rev, false) {
 			return nil, fmt.Errorf("%s does not exist at protocol version %s, which the client speaks", q.Method, r.rev.version)
 		}
-		if lacking(r.Capabilities(), q, r.rev) != nil {
+		if lacking(r.Capabilities(), q) != nil {
 			return nil, fmt.Errorf("the client did not declare that it can answer %s", q.Method)
 		}
 	}
@@ -1488,7 +1489,7 @@ func questionParams(q InputRequest, rev *revision) ([]byte, error) {
 
 // lacking returns the capabilities that a question needs and the client did
 // not declare; nil if there are none.
-func lacking(caps ClientCapabilities, q InputRequest, rev *revision) *ClientCapabilities {
+func lacking(caps ClientCapabilities, q InputRequest) *ClientCapabilities {
 	switch q.Method {
 	case methodElicit:
 		var p ElicitParams
@@ -2019,7 +2020,7 @@ type sealedState struct {
 // inputRequired is the result that asks a modern client for input.
 func (s *Server) inputRequired(req *Request, need *InputRequired) (any, error) {
 	for _, q := range need.Requests {
-		if missing := lacking(req.Capabilities(), q, req.rev); missing != nil {
+		if missing := lacking(req.Capabilities(), q); missing != nil {
 			return nil, missingCapability(*missing)
 		}
 	}

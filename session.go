@@ -79,7 +79,7 @@ type Request struct {
 	// object that fits the tool's schema, with its defaults filled in.
 	Arguments json.RawMessage
 	// Vars holds the arguments of a prompt, or what the variables of a
-	// resource template stand for.
+	// resource template stand for; only its handler sees them.
 	Vars map[string]string
 	// Header holds the HTTP headers that came with the message; nil on other
 	// transports. It has the underlying type of http.Header.
@@ -188,10 +188,17 @@ func (e *cancelledByPeer) Is(target error) bool { return target == context.Cance
 // paramsView holds the members of a request's params that more than one
 // method has, each as raw JSON, nil when absent. One scan finds them all.
 type paramsView struct {
+	of []byte // the params
+
 	name, uri, arguments, inputResponses, requestState, meta []byte
 
 	// of _meta
 	progressToken, version, capabilities, info, logLevel []byte
+}
+
+// isOf reports whether v was made of these very bytes.
+func (v *paramsView) isOf(params []byte) bool {
+	return len(v.of) == len(params) && (len(params) == 0 || &v.of[0] == &params[0])
 }
 
 // scanParams finds the members of params. Absent params are as good as `{}`;
@@ -200,6 +207,7 @@ func scanParams(params []byte) (v paramsView, bad *Error) {
 	if params == nil {
 		return v, nil
 	}
+	v.of = params
 	if bad = scanMembers(params, "params", func(key []byte) *[]byte {
 		switch string(key) {
 		case "name":

@@ -23,23 +23,29 @@ type nilOut struct {
 	Text  string              `json:"text"`
 }
 
+// connected returns a client's session with s.
+func connected(t *testing.T, s *mcp.Server) *mcp.ClientSession {
+	t.Helper()
+	ct, st := mcp.InMemory()
+	ss, err := s.Connect(context.Background(), st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs, err := mcp.NewClient(mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(context.Background(), ct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cs.Close(); ss.Close() })
+	return cs
+}
+
 // Go's nil leaves as what the tool's own schema promises.
 func TestNilOfAGoResultFitsItsSchema(t *testing.T) {
 	s := mcp.NewServer(mcp.Implementation{Name: "s", Version: "1"}, nil)
 	mcp.AddTool(s, mcp.Tool{Name: "nil"}, func(context.Context, *mcp.Request, struct{}) (nilOut, error) {
 		return nilOut{In: []nilInner{{}}, Deep: map[string]nilInner{"k": {}}, Text: "null"}, nil
 	})
-	ct, st := mcp.InMemory()
-	ss, err := s.Connect(context.Background(), st)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ss.Close()
-	cs, err := mcp.NewClient(mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(context.Background(), ct)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cs.Close()
+	cs := connected(t, s)
 	r, err := cs.CallTool(context.Background(), "nil", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -66,17 +72,7 @@ func TestTypedResultsThatAreNoStructures(t *testing.T) {
 			return next(ctx, req)
 		}
 	})
-	ct, st := mcp.InMemory()
-	ss, err := s.Connect(context.Background(), st)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ss.Close()
-	cs, err := mcp.NewClient(mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(context.Background(), ct)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cs.Close()
+	cs := connected(t, s)
 	for name, want := range map[string]int{"nothing": 0, "whole": 2} {
 		r, err := cs.CallTool(context.Background(), name, map[string]any{})
 		if err != nil || r.IsError || len(r.Content) != want || r.StructuredContent != nil {
