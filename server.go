@@ -1629,6 +1629,40 @@ func (r *Request) Sample(ctx context.Context, key string, p *CreateMessageParams
 	return result, nil
 }
 
+// checkToolResults refuses a conversation in which a tool's use is not
+// followed by a message of results, all of them and nothing else
+// (2025-11-25 client/sampling § Message Content Constraints).
+func checkToolResults(messages []SamplingMessage) error {
+	open := map[string]bool{} // tool uses of the message before
+	for i, m := range messages {
+		uses := map[string]bool{}
+		results := 0
+		for _, c := range m.Content {
+			switch c.Type {
+			case "tool_use":
+				uses[c.ID] = true
+			case "tool_result":
+				results++
+				if !open[c.ToolUseID] {
+					return fmt.Errorf("message %d has a result of no tool use before it", i)
+				}
+				delete(open, c.ToolUseID)
+			}
+		}
+		switch {
+		case results > 0 && results < len(m.Content):
+			return fmt.Errorf("message %d mixes tool results with other content", i)
+		case len(open) > 0:
+			return fmt.Errorf("message %d lacks the result of a tool use", i)
+		}
+		open = uses
+	}
+	if len(open) > 0 {
+		return errors.New("the last message lacks the results of its tool uses")
+	}
+	return nil
+}
+
 // Roots asks the client for the folders that it lets the server work in; see
 // [Request.Ask].
 //
