@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/importer"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -110,13 +112,59 @@ func shows(t testing.TB, ids ...string) {
 	}
 }
 
+// TestMain has every test of the package leave nothing behind: one that does
+// fails, by its name. Tests run one after the other, which TestHouseSerial
+// checks, so that what is new after a test is that test's.
+func TestMain(m *testing.M) {
+	tests := hidden[[]testing.InternalTest](m, "tests")
+	if os.Getenv(leakMode) != "" {
+		leakPatience = 100 * time.Millisecond
+		*tests = []testing.InternalTest{{Name: "TestThatLeaks", F: leak}, {Name: "TestAfterIt", F: func(*testing.T) {}}}
+	}
+	for i, test := range *tests {
+		(*tests)[i].F = func(t *testing.T) {
+			leakCheck(t)
+			test.F(t)
+		}
+	}
+	targets := hidden[[]testing.InternalFuzzTarget](m, "fuzzTargets")
+	for i, target := range *targets {
+		(*targets)[i].Fn = func(f *testing.F) {
+			if !fuzzing() { // the fuzzer has processes and goroutines of its own
+				leakCheck(f)
+			}
+			target.Fn(f)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// hidden returns a field of m that package testing keeps to itself. It is the
+// one place where all tests can be wrapped without a line in each.
+func hidden[T any](m *testing.M, name string) *T {
+	field := reflect.ValueOf(m).Elem().FieldByName(name)
+	if !field.IsValid() || field.Type() != reflect.TypeFor[T]() {
+		panic("testing.M has changed: TestMain cannot wrap its " + name)
+	}
+	return (*T)(field.Addr().UnsafePointer())
+}
+
+// fuzzing reports whether this process looks for new inputs, or tries those
+// that another one thought of.
+func fuzzing() bool {
+	return flag.Lookup("test.fuzz").Value.String() != "" || flag.Lookup("test.fuzzworker").Value.String() == "true"
+}
+
+// leakPatience is how long what a test started may take to end.
+var leakPatience = 5 * time.Second
+
 // leakCheck fails the test if, after its other cleanups, something is left
 // that was not there now: a goroutine and, on Linux, a file descriptor or a
-// child process. It gives them five seconds to end. Not for parallel tests,
-// whose neighbours it would blame.
+// child process. Every test has it by TestMain; a subtest may call it to be
+// blamed by its own name, unless it is parallel.
 func leakCheck(t testing.TB) {
 	t.Helper()
-	leakCheckWithin(t, 5*time.Second)
+	leakCheckWithin(t, leakPatience)
 }
 
 func leakCheckWithin(t testing.TB, patience time.Duration) {
@@ -230,6 +278,54 @@ func TestLeakCheck(t *testing.T) {
 	time.AfterFunc(30*time.Millisecond, func() { close(wait) })
 	if r.cleanups[0](); r.errors != nil {
 		t.Errorf("what ended in time was taken for a leak: %q", r.errors)
+	}
+}
+
+// leakMode is the environment variable that turns the test binary into one
+// with a test that leaks what the variable names.
+const leakMode = "MCP_TEST_LEAK"
+
+func leak(t *testing.T) {
+	switch os.Getenv(leakMode) {
+	case "goroutine":
+		go func() { select {} }()
+	case "descriptor":
+		f, err := os.Open("mcp_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.SetFinalizer(f, nil) // or the collector may close it
+		leaked = f
+	case "child":
+		child := exec.Command("sleep", "3") // outlives this process, not by much
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		leaked = child
+	}
+}
+
+var leaked any
+
+// TestLeaksFailByName runs this binary with a test that leaks: that one fails,
+// and the one after it does not.
+func TestLeaksFailByName(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := []string{"goroutine"}
+	if runtime.GOOS == "linux" {
+		kinds = append(kinds, "descriptor", "child")
+	}
+	for _, kind := range kinds {
+		cmd := exec.Command(self, "-test.run=^Test", "-test.v")
+		cmd.Env = append(os.Environ(), leakMode+"="+kind)
+		out, err := cmd.CombinedOutput()
+		text := string(out)
+		if err == nil || !strings.Contains(text, "--- FAIL: TestThatLeaks") || !strings.Contains(text, "left behind: "+kind) || !strings.Contains(text, "--- PASS: TestAfterIt") {
+			t.Errorf("a %s that is left behind: %v\n%s", kind, err, text)
+		}
 	}
 }
 
@@ -587,6 +683,34 @@ func TestHouseFunctionsFit(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// TestHouseSerial keeps tests from running side by side: what a test leaves
+// behind could be anyone's then. Subtests may, within their test.
+func TestHouseSerial(t *testing.T) {
+	names, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if call, ok := n.(*ast.SelectorExpr); ok && call.Sel.Name == "Parallel" {
+					t.Errorf("%s: %s calls Parallel outside a function literal, that is not in a subtest", name, f.Name.Name)
+				}
+				_, literal := n.(*ast.FuncLit)
+				return !literal
+			})
+		}
 	}
 }
 
