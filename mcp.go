@@ -41,6 +41,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // This file is the vocabulary: the revisions, the methods, every params and
@@ -985,6 +986,280 @@ type UnsupportedVersionData struct {
 // succeed.
 type URLElicitationRequiredData struct {
 	Elicitations []ElicitParams `json:"elicitations"`
+}
+
+// What users supply is checked by the functions below when they supply it;
+// what a peer sends is not refused for it.
+
+// checkMetaKeys returns an error for a key that the protocol does not allow,
+// or that belongs to it: what users put into a Meta is theirs
+// (2026-07-28 basic § _meta).
+func checkMetaKeys(m Meta) error {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		prefix, err := splitMetaKey(key)
+		if err != nil {
+			return fmt.Errorf("mcp: _meta key %q: %w", key, err)
+		}
+		if reservedPrefix(prefix) {
+			return fmt.Errorf("mcp: _meta key %q: the prefix belongs to the protocol", key)
+		}
+	}
+	return nil
+}
+
+// splitMetaKey returns the labels of the key's prefix, and an error for a key
+// that is not well formed. The name after the prefix may be empty.
+func splitMetaKey(key string) (prefix []string, err error) {
+	name := key
+	if before, after, ok := strings.Cut(key, "/"); ok {
+		prefix, name = strings.Split(before, "."), after
+	}
+	for _, label := range prefix {
+		if !isWord(label, "-") || !isLetter(label[0]) {
+			return nil, fmt.Errorf("label %q of the prefix must start with a letter, end with a letter or digit, and have nothing but these and hyphens between", label)
+		}
+	}
+	if name != "" && !isWord(name, "-_.") {
+		return nil, fmt.Errorf("name %q must start and end with a letter or digit, and have nothing but these, hyphens, underscores and dots between", name)
+	}
+	return prefix, nil
+}
+
+// reservedPrefix reports whether third parties must leave a prefix to the
+// protocol in any of its revisions: since 2025-11-25 those with
+// modelcontextprotocol or mcp as second label, at 2025-06-18 those with one
+// of the two anywhere but at the end.
+func reservedPrefix(labels []string) bool {
+	for i, label := range labels {
+		if (label == "modelcontextprotocol" || label == "mcp") && (i == 1 || i < len(labels)-1) {
+			return true
+		}
+	}
+	return false
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isAlnum(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
+
+// isWord reports whether s starts and ends with an ASCII letter or digit and
+// has nothing but these and the bytes of inner between.
+func isWord(s, inner string) bool {
+	if s == "" || !isAlnum(s[0]) || !isAlnum(s[len(s)-1]) {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if !isAlnum(c) && strings.IndexByte(inner, c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// checkExtensions returns an error for an extension whose identifier is no
+// _meta key with a prefix, or whose settings are no JSON object. Extensions
+// that the protocol itself has published may be declared, too
+// (2026-07-28 basic/versioning § Extension Negotiation).
+func checkExtensions(extensions map[string]json.RawMessage) error {
+	for _, id := range slices.Sorted(maps.Keys(extensions)) {
+		prefix, err := splitMetaKey(id)
+		switch {
+		case err != nil:
+			return fmt.Errorf("mcp: extension %q: %w", id, err)
+		case prefix == nil || strings.HasSuffix(id, "/"):
+			return fmt.Errorf("mcp: extension %q: an identifier has a prefix and a name, as in com.example/name", id)
+		case validJSON(extensions[id]) != nil || !hasShape(extensions[id], "object"):
+			return fmt.Errorf("mcp: extension %q: the settings must be a JSON object", id)
+		}
+	}
+	return nil
+}
+
+// checkToolName returns an error for a name that cannot be a tool's, and a
+// warning for one that the protocol discourages
+// (2026-07-28 server/tools § Tool Names).
+func checkToolName(name string) (warning string, err error) {
+	odd := func(r rune) bool { return r >= utf8.RuneSelf || !isAlnum(byte(r)) && !strings.ContainsRune("_-.", r) }
+	switch {
+	case name == "":
+		return "", errors.New("mcp: a tool must have a name")
+	case !utf8.ValidString(name):
+		return "", fmt.Errorf("mcp: tool name %q is not UTF-8", name)
+	case utf8.RuneCountInString(name) > 128:
+		return "a tool name should have at most 128 characters", nil
+	case strings.ContainsFunc(name, odd):
+		return "a tool name should have nothing but ASCII letters, digits, underscores, hyphens and dots", nil
+	}
+	return "", nil
+}
+
+// checkAnnotations returns an error for a priority outside 0 to 1.
+func checkAnnotations(a *Annotations) error {
+	if a != nil && a.Priority != nil && !(*a.Priority >= 0 && *a.Priority <= 1) { // nor NaN
+		return fmt.Errorf("mcp: annotations: priority %v is not between 0 and 1", *a.Priority)
+	}
+	return nil
+}
+
+// checkIcons returns an error for an icon that no client may use.
+func checkIcons(icons []Icon) error {
+	for _, icon := range icons {
+		if !icon.usable() {
+			return fmt.Errorf("mcp: icon %.80q is neither an https: nor a data: URI", icon.Src)
+		}
+	}
+	return nil
+}
+
+// usableIcons returns icons without those that no client may use. It does not
+// change icons.
+func usableIcons(icons []Icon) []Icon {
+	if !slices.ContainsFunc(icons, func(i Icon) bool { return !i.usable() }) {
+		return icons
+	}
+	return slices.DeleteFunc(slices.Clone(icons), func(i Icon) bool { return !i.usable() })
+}
+
+// usable reports whether the icon's source is of one of the two schemes that
+// are allowed: any other could run code or reach what is not public
+// (2026-07-28 basic § Icons).
+func (i *Icon) usable() bool {
+	scheme, rest, ok := strings.Cut(i.Src, ":")
+	if strings.EqualFold(scheme, "https") {
+		ok = len(rest) > 2 && rest[:2] == "//" && rest[2] != '/'
+	} else if !strings.EqualFold(scheme, "data") {
+		return false
+	}
+	return ok && !strings.ContainsFunc(i.Src, func(r rune) bool { return r <= ' ' || r == 0x7f })
+}
+
+// Keys of _meta for tracing, which have no prefix
+// (2026-07-28 basic § _meta).
+const (
+	metaTraceparent = "traceparent"
+	metaTracestate  = "tracestate"
+	metaBaggage     = "baggage"
+)
+
+// dropMalformedTrace takes from a Meta what must not be passed on.
+func (m Meta) dropMalformedTrace() {
+	for _, key := range []string{metaTraceparent, metaTracestate, metaBaggage} {
+		if raw, ok := m[key]; ok && !validTraceContext(key, raw) {
+			delete(m, key)
+		}
+	}
+}
+
+// validTraceContext reports whether a value of _meta has the form that its
+// key demands: traceparent and tracestate that of W3C Trace Context, baggage
+// that of W3C Baggage. Other keys demand nothing.
+func validTraceContext(key string, value json.RawMessage) bool {
+	var valid func(string) bool
+	switch key {
+	case metaTraceparent:
+		valid = validTraceparent
+	case metaTracestate:
+		valid = validTracestate
+	case metaBaggage:
+		valid = validBaggage
+	default:
+		return true
+	}
+	if validJSON(value) != nil {
+		return false
+	}
+	text, ok := stringValue(bytes.TrimSpace(value))
+	return ok && valid(text)
+}
+
+// validTraceparent: version, trace, parent and flags in lower-case hex. Of
+// version 00 that is all; a later one may go on after a hyphen.
+func validTraceparent(s string) bool {
+	if len(s) < 55 || len(s) > 55 && (s[:2] == "00" || s[55] != '-') {
+		return false
+	}
+	for i := range 55 {
+		if c := s[i]; i == 2 || i == 35 || i == 52 {
+			if c != '-' {
+				return false
+			}
+		} else if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return s[:2] != "ff" && strings.Trim(s[3:35], "0") != "" && strings.Trim(s[36:52], "0") != ""
+}
+
+// validTracestate: at most 32 members key=value, no key twice.
+func validTracestate(s string) bool {
+	seen := map[string]bool{}
+	for member := range strings.SplitSeq(s, ",") {
+		if member = strings.Trim(member, " \t"); member == "" {
+			continue
+		}
+		key, value, ok := strings.Cut(member, "=")
+		if !ok || seen[key] || !validTraceKey(key) || value == "" || len(value) > 256 {
+			return false
+		}
+		for _, c := range []byte(value) {
+			if c < ' ' || c > '~' || c == ',' || c == '=' {
+				return false
+			}
+		}
+		if seen[key] = true; len(seen) > 32 {
+			return false
+		}
+	}
+	return true
+}
+
+func validTraceKey(key string) bool {
+	for i, c := range []byte(key) {
+		alnum := 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
+		if !alnum && (i == 0 || strings.IndexByte("_-*/@", c) < 0) {
+			return false
+		}
+	}
+	return key != "" && len(key) <= 256
+}
+
+// validBaggage: at most 180 members key=value, each with properties after
+// semicolons that may be without a value.
+func validBaggage(s string) bool {
+	n := 0
+	for member := range strings.SplitSeq(s, ",") {
+		first := true
+		for part := range strings.SplitSeq(member, ";") {
+			key, value, ok := strings.Cut(part, "=")
+			if !ok && first || !isToken(strings.Trim(key, " \t")) || !isBaggageValue(strings.Trim(value, " \t")) {
+				return false
+			}
+			first = false
+		}
+		if n++; n > 180 {
+			return false
+		}
+	}
+	return true
+}
+
+// isToken reports whether s is a token of RFC 9110.
+func isToken(s string) bool {
+	for _, c := range []byte(s) {
+		if !isAlnum(c) && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isBaggageValue(s string) bool {
+	for _, c := range []byte(s) {
+		if c <= ' ' || c > '~' || c == '"' || c == ',' || c == ';' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // kept is what the exported fields of a decoded value cannot say.

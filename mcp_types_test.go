@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -1650,5 +1651,172 @@ func TestPublishedSchemas(t *testing.T) {
 		if err := validate(ref, []byte(`{"name":"t","inputSchema":{"type":"object"},"other":1}`)); err == nil {
 			t.Errorf("the schema of %s takes anything", rev.version)
 		}
+	}
+}
+
+// What users supply is checked: each row is a value and whether it is good.
+
+type checked struct {
+	value string
+	good  bool
+}
+
+func checkTable(t *testing.T, rows []checked, check func(value string) error) {
+	t.Helper()
+	for _, row := range rows {
+		if err := check(row.value); (err == nil) != row.good {
+			t.Errorf("%.60q: %v; good is %v", row.value, err, row.good)
+		}
+	}
+}
+
+func TestMetaKeys(t *testing.T) {
+	shows(t, "meta.key.label", "meta.key.name", "meta.key.prefix", "meta.key.reserved-any-label", "meta.key.reserved-second-label")
+	checkTable(t, []checked{
+		{"name", true}, {"progressToken", true}, {"", true}, {"a", true}, {"9", true}, {"a-b_c.d", true},
+		{"-a", false}, {"a-", false}, {"_a", false}, {"a.", false}, {"a b", false}, {"a:b", false}, {"ä", false}, {"a\n", false},
+		{"com.example/name", true}, {"com.example/", true}, {"example/1", true}, {"a-b9.c/x", true}, {"A.B/c", true},
+		{"1a.example/x", false}, {"com.a-/x", false}, {"com.-a/x", false}, {"com.9/x", false}, {"com..example/x", false},
+		{"com.a_b/x", false}, {"/x", false}, {".com/x", false}, {"com./x", false}, {"com.example/a/b", false}, {"com.example//", false},
+		// since 2025-11-25
+		{"io.modelcontextprotocol/x", false}, {"dev.mcp/x", false}, {"com.mcp.tools/x", false}, {"org.modelcontextprotocol.api/x", false},
+		{"com.example.mcp/x", true}, {"mcp/x", true}, {"modelcontextprotocol/x", true}, {"com.mcpkit/x", true},
+		// at 2025-06-18
+		{"mcp.dev/x", false}, {"modelcontextprotocol.io/x", false}, {"api.modelcontextprotocol.org/x", false}, {"com.example.mcp.tools/x", false},
+	}, func(key string) error { return checkMetaKeys(Meta{"com.example/first": nil, key: nil}) })
+}
+
+// TestOwnMetaKeys: what this package sets is well formed, and reserved, but for the
+// names that the protocol has without a prefix.
+func TestOwnMetaKeys(t *testing.T) {
+	shows(t, "meta.key.prefix", "meta.key.label", "meta.key.name", "meta.key.reverse-dns")
+	for _, key := range []string{metaProtocolVersion, metaClientCapabilities, metaClientInfo, metaLogLevel, metaServerInfo,
+		metaSubscriptionID, metaRelatedTask, metaProgressToken, metaTraceparent, metaTracestate, metaBaggage} {
+		prefix, err := splitMetaKey(key)
+		if err != nil || prefix != nil && (!reservedPrefix(prefix) || prefix[0] != "io") {
+			t.Errorf("%s: prefix %v, %v", key, prefix, err)
+		}
+	}
+}
+
+func TestExtensionIdentifiers(t *testing.T) {
+	shows(t, "version.ext.identifier")
+	checkTable(t, []checked{
+		{"com.example/feature", true}, {"io.modelcontextprotocol/tasks", true}, {"example/f.1", true},
+		{"feature", false}, {"", false}, {"com.example/", false}, {"/feature", false}, {"1com/feature", false}, {"com.example/a/b", false},
+	}, func(id string) error { return checkExtensions(map[string]json.RawMessage{id: json.RawMessage(`{}`)}) })
+	checkTable(t, []checked{
+		{`{}`, true}, {`{"a":1}`, true}, {`null`, false}, {`[]`, false}, {`1`, false}, {`{`, false}, {``, false},
+	}, func(settings string) error {
+		return checkExtensions(map[string]json.RawMessage{"com.example/feature": json.RawMessage(settings)})
+	})
+}
+
+func TestToolNames(t *testing.T) {
+	shows(t, "tools.name.charset", "tools.name.length")
+	for _, c := range []struct {
+		name            string
+		warned, refused bool
+	}{
+		{"add", false, false}, {"Get_User-2.0", false, false}, {".", false, false}, {strings.Repeat("a", 128), false, false},
+		{strings.Repeat("a", 129), true, false}, {strings.Repeat("ä", 129), true, false},
+		{"a b", true, false}, {"a,b", true, false}, {"ä", true, false}, {"a/b", true, false}, {"a\n", true, false}, {"a\u0161", true, false},
+		{"", false, true}, {"a\xff", false, true},
+	} {
+		warning, err := checkToolName(c.name)
+		if (warning != "") != c.warned || (err != nil) != c.refused {
+			t.Errorf("%.20q: %q, %v", c.name, warning, err)
+		}
+	}
+}
+
+func TestPriorityOfAnnotations(t *testing.T) {
+	shows(t, "resources.priority")
+	for _, c := range []struct {
+		priority float64
+		good     bool
+	}{{0, true}, {0.5, true}, {1, true}, {1.5, false}, {-0.1, false}, {math.NaN(), false}, {math.Inf(1), false}} {
+		if err := checkAnnotations(&Annotations{Priority: &c.priority}); (err == nil) != c.good {
+			t.Errorf("%v: %v", c.priority, err)
+		}
+	}
+	if err := cmp.Or(checkAnnotations(nil), checkAnnotations(&Annotations{})); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestIconSources(t *testing.T) {
+	shows(t, "icons.scheme.reject")
+	rows := []checked{
+		{"https://example.com/a.png", true}, {"HTTPS://example.com/a.png", true}, {"data:image/png;base64,AA==", true}, {"Data:,x", true},
+		{"http://example.com/a.png", false}, {"javascript:alert(1)", false}, {"file:///etc/passwd", false}, {"ftp://example.com/a", false},
+		{"ws://example.com", false}, {"app://icon", false}, {"vscode:icon", false}, {"a.png", false}, {"/a.png", false}, {"//example.com/a.png", false},
+		{"", false}, {"https:", false}, {"https://", false}, {"https:a.png", false}, {"https:///a.png", false},
+		{" https://example.com", false}, {"https://example.com/a b", false}, {"java\nscript:alert(1)", false}, {"data:\n,x", false},
+	}
+	checkTable(t, rows, func(src string) error { return checkIcons([]Icon{{Src: "data:,"}, {Src: src}}) })
+	var all, good []Icon
+	for _, row := range rows {
+		all = append(all, Icon{Src: row.value})
+		if row.good {
+			good = append(good, Icon{Src: row.value})
+		}
+	}
+	before := slices.Clone(all)
+	if got := usableIcons(all); !reflect.DeepEqual(got, good) || !reflect.DeepEqual(all, before) {
+		t.Errorf("usable: %v", got)
+	}
+	if got := usableIcons(good); &got[0] != &good[0] || usableIcons(nil) != nil {
+		t.Error("icons that are all usable are copied")
+	}
+}
+
+func TestTraceContext(t *testing.T) {
+	shows(t, "meta.trace.format")
+	const ids = "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7"
+	members := func(n int) string { return strings.TrimSuffix(strings.Repeat("k=v,", n), ",") }
+	var states []string
+	for i := range 33 {
+		states = append(states, fmt.Sprintf("k%d=v", i))
+	}
+	for key, rows := range map[string][]checked{
+		metaTraceparent: {
+			{"00-" + ids + "-01", true}, {"cc-" + ids + "-00", true}, {"cc-" + ids + "-00-more", true},
+			{"00-" + ids + "-01-more", false}, {"cc-" + ids + "-00more", false}, {"ff-" + ids + "-01", false},
+			{"00-" + strings.ToUpper(ids) + "-01", false}, {"00-" + ids + "-0", false}, {"00-" + ids + "-0g", false}, {"", false},
+			{"00-" + strings.Repeat("0", 32) + "-00f067aa0ba902b7-01", false}, {"00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01", false},
+			{"00_" + ids + "-01", false}, {"00-1-2-01", false},
+		},
+		metaTracestate: {
+			{"", true}, {"a=1", true}, {"rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", true}, {"a=1 , b=2\t,,", true}, {"t@v=1", true}, {"a=x y", true},
+			{"a", false}, {"=1", false}, {"a=", false}, {"A=1", false}, {"a=1,a=2", false}, {"a=1=2", false}, {"a=ä", false}, {"a=\x01", false}, {"-a=1", false},
+			{strings.Join(states[:32], ","), true}, {strings.Join(states, ","), false},
+			{strings.Repeat("k", 256) + "=v", true}, {strings.Repeat("k", 257) + "=v", false},
+			{"k=" + strings.Repeat("v", 256), true}, {"k=" + strings.Repeat("v", 257), false},
+		},
+		metaBaggage: {
+			{"a=1", true}, {"a=", true}, {"user=Am%C3%A9lie, b = 2 ; p ; q=1", true}, {"K!=v=w", true},
+			{"", false}, {"a", false}, {"=1", false}, {"a b=1", false}, {"a=1,", false}, {"a=x y", false}, {`a="1"`, false}, {"a=é", false}, {"a=1;", false}, {`a=\`, false},
+			{members(180), true}, {members(181), false},
+		},
+		"other": {{"", true}, {"ä\n", true}},
+	} {
+		t.Run(key, func(t *testing.T) {
+			checkTable(t, rows, func(value string) error {
+				if !validTraceContext(key, appendString(nil, value)) {
+					return errors.New("invalid")
+				}
+				return nil
+			})
+		})
+	}
+	for _, raw := range []string{`7`, `null`, `["a=1"]`, `"a=1`, ``} {
+		if validTraceContext(metaBaggage, json.RawMessage(raw)) {
+			t.Errorf("%s is a good baggage", raw)
+		}
+	}
+	m := Meta{metaTraceparent: json.RawMessage(`"x"`), metaTracestate: json.RawMessage(`"a=1"`), "other": json.RawMessage(`1`)}
+	if m.dropMalformedTrace(); len(m) != 2 || m[metaTraceparent] != nil {
+		t.Errorf("left of malformed values: %v", m)
 	}
 }

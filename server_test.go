@@ -1584,16 +1584,16 @@ func TestServerIgnoresWhatIsNotForIt(t *testing.T) {
 		for _, method := range []string{"tools/list", "server/discover"} {
 			fits(t, c.call(modernRequest("1", method, "", `{"later":{},"experimental":{"x":{}}}`+info)), `{"result":{}}`)
 		}
-		got := c.call(modernRequest("1", "tools/call", `"name":"t","later":[1]`, `{}`+info+`,"traceparent":"00-1-2-01","io.modelcontextprotocol/later":{"n":1.0}`))
+		got := c.call(modernRequest("1", "tools/call", `"name":"t","later":[1]`, `{}`+info+`,"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","io.modelcontextprotocol/later":{"n":1.0}`))
 		if first == "" {
 			first = got
-			fits(t, got, `{"result":{"content":[{"text":"\"00-1-2-01\" {\"n\":1.0}"}]}}`)
+			fits(t, got, `{"result":{"content":[{"text":"\"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\" {\"n\":1.0}"}]}}`)
 		}
 		if got != first {
 			t.Errorf("got %s\nfor other clients %s", got, first)
 		}
 	}
-	fits(t, c.call(request("1", "tools/call", `"name":"t","inputResponses":7,"requestState":7,"_meta":{"traceparent":7}`)), `{"result":{"content":[{"text":"7 "}]}}`)
+	fits(t, c.call(request("1", "tools/call", `"name":"t","inputResponses":7,"requestState":7,"_meta":{"traceparent":7}`)), `{"result":{"content":[{"text":" "}]}}`)
 }
 
 // What the protocol asks of a server's author is refused when it is registered.

@@ -124,11 +124,14 @@ type rounds struct {
 func (r *Request) Version() string { return r.rev.version }
 
 // Meta returns the _meta of the request; nil when it has none. The map is
-// made anew on each call.
+// made anew on each call. A traceparent, tracestate or baggage that is
+// malformed is left out, so that nobody passes it on
+// (2026-07-28 basic § _meta).
 func (r *Request) Meta() Meta {
 	var m Meta
 	if r.params.meta != nil {
 		decodeAt(r.params.meta, &m, rev20260728, true) // checked when it arrived
+		m.dropMalformedTrace()
 	}
 	return m
 }
