@@ -42,13 +42,25 @@ Any server that runs as a child process, with its command after --:
   mcp prompts   [FLAGS] -- COMMAND…            list its prompts
   mcp get       [FLAGS] NAME [KEY=VALUE …] -- COMMAND…
                 get a prompt
+  mcp complete  [FLAGS] PROMPT|TEMPLATE ARG=START [KEY=VALUE …] -- COMMAND…
+                how ARG may go on; the other arguments have these values
+  mcp listen    [FLAGS] [tools] [prompts] [resources] [URI …] -- COMMAND…
+                print what changes: of lists (all without any) and resources
+  mcp log       [FLAGS] LEVEL [NAME [ARGS]] -- COMMAND…
+                print log messages from LEVEL on: of a tool that is called, or
+                those that come by themselves, before 2026-07-28
 
-  --json             print the result as it came, a list page by page
+  --json             print the result as it came, a list page by page, changes
+                     and messages one a line
   --version DATE     speak this revision of the protocol only
   --timeout TIME     how long to wait for an answer, or for the next sign of
                      progress (1m)
   --env KEY=VALUE    set a variable for the server; may be given again
   --stderr           show what the server writes to standard error
+  --for TIME, -n COUNT
+                     how long listen and log go on, and after how many; without
+                     them until Ctrl-C, or the end of the server
+  --call NAME        listen calls this tool first
 
 Progress and log messages go to standard error. The exit code is 1 when
 something fails, the tool that was called included, and 2 for a command line

@@ -251,7 +251,7 @@ func printProgress(w io.Writer, p mcp.ProgressParams) {
 	fmt.Fprintln(w, line)
 }
 
-func printLog(w io.Writer, p *mcp.LogParams) {
+func printLog(w io.Writer, mark string, p *mcp.LogParams) {
 	text := string(p.Data)
 	var plain string
 	if json.Unmarshal(p.Data, &plain) == nil {
@@ -261,5 +261,5 @@ func printLog(w io.Writer, p *mcp.LogParams) {
 	if p.Logger != "" {
 		from = " " + p.Logger
 	}
-	fmt.Fprintf(w, "log: %s%s: %s\n", p.Level, from, text)
+	fmt.Fprintf(w, "%s%s%s: %s\n", mark, p.Level, from, text)
 }

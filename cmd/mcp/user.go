@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"mcpkit/mcp"
 )
@@ -26,15 +28,76 @@ type user struct {
 
 var errNoAnswer = errors.New("the user gave no answer")
 
+// capabilities are what the user can be asked for: forms, and to open pages.
+func (u *user) capabilities() *mcp.ClientCapabilities {
+	return &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}}
+}
+
 func (u *user) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	fmt.Fprintf(u.out, "The server asks: %s\n", p.Message)
+	if p.Mode == "url" && !u.showURL(p.URL) {
+		return &mcp.ElicitResult{Action: "decline"}, nil
+	}
 	if !isTerminal(u.in) {
 		fmt.Fprintln(u.out, "Declined: standard input is not a terminal.")
 		return &mcp.ElicitResult{Action: "decline"}, nil
 	}
+	if p.Mode == "url" {
+		return u.visit(ctx)
+	}
 	return u.fill(ctx, p)
+}
+
+// showURL shows all of the address of a page, and whose it is. Nothing of it is
+// fetched, and it is opened by the user or not at all (2026-07-28
+// client/elicitation § Safe URL Handling).
+func (u *user) showURL(text string) bool {
+	page, err := url.Parse(text)
+	if err != nil || page.Host == "" {
+		fmt.Fprintf(u.out, "It names a page whose address is wrong: %q\n", text)
+		return false
+	}
+	fmt.Fprintf(u.out, "It wants you to open a page of %s:\n  %s\n", page.Hostname(), text)
+	if page.Scheme != "https" {
+		fmt.Fprintln(u.out, "Beware: what you enter there is not protected by https.")
+	}
+	if page.User != nil {
+		fmt.Fprintln(u.out, "Beware: what stands before the @ is not the host.")
+	}
+	if host := strings.ToLower(page.Hostname()); strings.Contains("."+host, ".xn--") || strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		fmt.Fprintln(u.out, "Beware: the name of the host may look like that of another.")
+	}
+	return true
+}
+
+// visit asks whether the user will open a page.
+func (u *user) visit(ctx context.Context) (*mcp.ElicitResult, error) {
+	fmt.Fprint(u.out, "Will you open it, in a browser? It is not done for you. [y/n] ")
+	return u.consent(ctx, nil)
+}
+
+// consent turns the answer to a question of yes or no into the user's.
+func (u *user) consent(ctx context.Context, content json.RawMessage) (*mcp.ElicitResult, error) {
+	line, err := u.line(ctx)
+	switch {
+	case errors.Is(err, errNoAnswer):
+		return &mcp.ElicitResult{Action: "cancel"}, nil
+	case err != nil:
+		return nil, err
+	case !strings.HasPrefix(strings.ToLower(line), "y"):
+		return &mcp.ElicitResult{Action: "decline"}, nil
+	}
+	return &mcp.ElicitResult{Action: "accept", Content: content}, nil
+}
+
+// hear tells the user of a page that is done with (2025-11-25
+// client/elicitation § Completion Notifications for URL Mode Elicitation).
+func (u *user) hear(_ context.Context, method string, _ json.RawMessage) {
+	if method == "notifications/elicitation/complete" {
+		fmt.Fprintln(u.out, "The server says that the page is done with.")
+	}
 }
 
 // fill lets the user fill in a form. The end of input cancels.
@@ -56,18 +119,12 @@ func (u *user) fill(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult
 			content[name] = value
 		}
 	}
-	fmt.Fprint(u.out, "Send this to the server? [y/n] ")
-	line, err := u.line(ctx)
-	switch {
-	case errors.Is(err, errNoAnswer):
-		return &mcp.ElicitResult{Action: "cancel"}, nil
-	case err != nil:
-		return nil, err
-	case !strings.HasPrefix(strings.ToLower(line), "y"):
-		return &mcp.ElicitResult{Action: "decline"}, nil
-	}
 	encoded, err := json.Marshal(content)
-	return &mcp.ElicitResult{Action: "accept", Content: encoded}, err
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprint(u.out, "Send this to the server? [y/n] ")
+	return u.consent(ctx, encoded)
 }
 
 // A choice is a value that a field may have; the two ways to write them.

@@ -34,6 +34,41 @@ func TestFill(t *testing.T) {
 	}
 }
 
+// The whole address and its host are shown, what is odd about it is said, and
+// the user is asked.
+func TestVisit(t *testing.T) {
+	const asked = "Will you open it, in a browser? It is not done for you. [y/n] "
+	for _, c := range []struct{ url, typed, action, shown string }{
+		{"https://example.com/pay?id=7#top", "y\n", "accept", "It wants you to open a page of example.com:\n  https://example.com/pay?id=7#top\n" + asked},
+		{"https://example.com/", "no\n", "decline", "It wants you to open a page of example.com:\n  https://example.com/\n" + asked},
+		{"https://example.com/", "", "cancel", "It wants you to open a page of example.com:\n  https://example.com/\n" + asked},
+		{"http://bank.example@127.0.0.1:1/", "y\n", "accept", "It wants you to open a page of 127.0.0.1:\n  http://bank.example@127.0.0.1:1/\n" +
+			"Beware: what you enter there is not protected by https.\nBeware: what stands before the @ is not the host.\n" + asked},
+		{"https://pay.XN--80ak6aa92e.com/", "y\n", "accept", "It wants you to open a page of pay.XN--80ak6aa92e.com:\n  https://pay.XN--80ak6aa92e.com/\n" +
+			"Beware: the name of the host may look like that of another.\n" + asked},
+		{"https://аpple.com/", "y\n", "accept", "It wants you to open a page of аpple.com:\n  https://аpple.com/\n" +
+			"Beware: the name of the host may look like that of another.\n" + asked},
+	} {
+		var out bytes.Buffer
+		u := &user{in: strings.NewReader(c.typed), out: &out}
+		if !u.showURL(c.url) {
+			t.Errorf("%s: refused", c.url)
+		}
+		r, err := u.visit(context.Background())
+		if err != nil || r.Action != c.action || r.Content != nil || out.String() != c.shown {
+			t.Errorf("%s: %+v, %v\n%s", c.url, r, err, &out)
+		}
+	}
+	for _, url := range []string{"", "https://", "file:///etc/passwd", "javascript:alert(1)", "https://a b/", "::"} {
+		var out bytes.Buffer
+		u := &user{in: strings.NewReader("y\n"), out: &out}
+		r, err := u.elicit(context.Background(), &mcp.ElicitParams{Mode: "url", URL: url, Message: "m"})
+		if err != nil || r.Action != "decline" || !strings.Contains(out.String(), "wrong") {
+			t.Errorf("%q: %+v, %v\n%s", url, r, err, &out)
+		}
+	}
+}
+
 func TestFillPrompts(t *testing.T) {
 	var out bytes.Buffer
 	u := &user{in: strings.NewReader("Ada\n0\n1\n\n\n\ny\n"), out: &out}

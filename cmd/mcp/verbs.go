@@ -35,6 +35,9 @@ var verbs = map[string]verb{
 	"read":      {"URI", 1, 1, (*visit).read},
 	"prompts":   {"", 0, 0, (*visit).prompts},
 	"get":       {"NAME [KEY=VALUE …]", 1, many, (*visit).get},
+	"complete":  {"PROMPT or TEMPLATE, and ARGUMENT=START", 2, many, (*visit).complete},
+	"listen":    {"[tools] [prompts] [resources] [URI …]", 0, many, (*visit).listen},
+	"log":       {"LEVEL [TOOL [JSON | KEY=VALUE …]]", 1, many, (*visit).log},
 	"ping":      {"", 0, 0, (*visit).ping},
 	"discover":  {"", 0, 0, (*visit).discover},
 }
@@ -52,6 +55,7 @@ type visit struct {
 	env      []string
 	stderr   bool // show the server's
 	json     bool
+	watching // of listen and log
 
 	ctx      context.Context
 	cs       *mcp.ClientSession
@@ -86,6 +90,9 @@ func (v *visit) parse(args []string) error {
 		v.env = append(v.env, s)
 		return nil
 	})
+	if verb := v.name; verb == "listen" || verb == "log" {
+		v.watching.flags(fs)
+	}
 	for len(args) > 0 {
 		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
 			return err
@@ -108,7 +115,7 @@ func (v *visit) parse(args []string) error {
 		return &usageError{v.name + ": the timeout must be more than 0"}
 	}
 	v.command = command
-	return nil
+	return v.watching.check(fs)
 }
 
 // run starts the server, does what the verb does, and ends the server.
@@ -117,8 +124,16 @@ func (v *visit) run(ctx context.Context) error {
 	logged := make(chan struct{}, 1)
 	client := mcp.NewClient(mcp.Implementation{Name: "mcp", Version: version}, &mcp.ClientOptions{
 		Versions: v.versions, Timeout: v.timeout, ProbeTimeout: min(v.timeout, 5*time.Second),
-		Elicit: user.elicit, Log: func(_ context.Context, p *mcp.LogParams) {
-			printLog(v.err, p)
+		Elicit: user.elicit, Capabilities: user.capabilities(), Notify: user.hear,
+		Log: func(ctx context.Context, p *mcp.LogParams) {
+			if v.heard != nil { // the messages are what it is about
+				select {
+				case v.heard <- p:
+				case <-ctx.Done():
+				}
+				return
+			}
+			printLog(v.err, "log: ", p)
 			select {
 			case logged <- struct{}{}:
 			default:
@@ -135,7 +150,7 @@ func (v *visit) run(ctx context.Context) error {
 	if err == nil {
 		// How the server exits is no matter once it has answered.
 		defer cs.Close()
-		if cs.Server().ProtocolVersion == mcp.Version20260728 {
+		if cs.Server().ProtocolVersion == mcp.Version20260728 && v.name != "log" {
 			// There the server sends no log messages unless it is asked to.
 			err = cs.SetLogLevel(ctx, "info")
 		}
@@ -153,13 +168,17 @@ func (v *visit) run(ctx context.Context) error {
 	return err
 }
 
+// settleTime is how long after an answer messages that came before it are
+// waited for.
+const settleTime = 50 * time.Millisecond
+
 // settle waits until no more log messages come: those that arrive before an
 // answer are handled beside it, and closing drops what waits.
 func settle(logged <-chan struct{}) {
 	for {
 		select {
 		case <-logged:
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(settleTime):
 			return
 		}
 	}
@@ -263,7 +282,7 @@ func (v *visit) arguments() (json.RawMessage, error) {
 	if len(given) == 1 && strings.HasPrefix(strings.TrimSpace(given[0]), "{") {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(given[0]), &object); err != nil {
-			return nil, &usageError{"call: the arguments are not JSON: " + err.Error()}
+			return nil, &usageError{v.name + ": the arguments are not JSON: " + err.Error()}
 		}
 		return json.RawMessage(given[0]), nil
 	}
@@ -325,6 +344,44 @@ func keyValues(name string, operands []string) (map[string]string, error) {
 		pairs[key] = value
 	}
 	return pairs, nil
+}
+
+// complete asks how an argument of a prompt or template may go on. What else
+// is given has been filled in already.
+func (v *visit) complete() error {
+	p := mcp.CompleteParams{Ref: reference(v.operands[0])}
+	pairs, err := keyValues(v.name, v.operands[1:])
+	if err != nil {
+		return err
+	}
+	p.Argument.Name, p.Argument.Value, _ = strings.Cut(v.operands[1], "=")
+	if delete(pairs, p.Argument.Name); len(pairs) > 0 {
+		p.Context = &mcp.CompleteContext{Arguments: pairs}
+	}
+	var r mcp.CompleteResult
+	return v.request("completion/complete", &p, &r, func() {
+		c := &r.Completion
+		for _, value := range c.Values {
+			fmt.Fprintln(v.out, value)
+		}
+		switch {
+		case c.Total != nil && *c.Total > int64(len(c.Values)):
+			fmt.Fprintf(v.err, "These are %d of %d.\n", len(c.Values), *c.Total)
+		case c.HasMore:
+			fmt.Fprintln(v.err, "There are more.")
+		case len(c.Values) == 0:
+			fmt.Fprintln(v.err, "The server proposes nothing.")
+		}
+	})
+}
+
+// reference takes what looks like a URI template for one, and anything else
+// for the name of a prompt.
+func reference(operand string) mcp.CompleteReference {
+	if strings.Contains(operand, "{") || strings.Contains(operand, "://") {
+		return mcp.CompleteReference{Type: "ref/resource", URI: operand}
+	}
+	return mcp.CompleteReference{Type: "ref/prompt", Name: operand}
 }
 
 func (v *visit) read() error {

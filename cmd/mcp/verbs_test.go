@@ -60,6 +60,36 @@ func TestVerbs(t *testing.T) {
 		{args: "get greet name=Ada style=funny", stdout: "user: Greet Ada in a funny way.\n"},
 		{args: "get review", stdout: "user: Review this text:\nuser: [resource: demo://readme, text/markdown]\n" + readme},
 
+		{args: "complete greet style=f", stdout: "formal\nfriendly\nfunny\n"},
+		{args: "complete greet style=fr name=Ada --version 2025-11-25", stdout: "friendly\n"},
+		{args: "complete demo://users/{id}/profile id=1 --version 2025-03-26", stdout: "1\n17\n"},
+		{args: "complete greet style=x", stderr: "The server proposes nothing.\n"},
+		{args: "complete nothing a=", code: 1, stderr: "mcp: unknown prompt: nothing (code -32602)\n"},
+		{args: "complete none://{x} a=", code: 1, stderr: "mcp: unknown resource template: none://{x} (code -32602)\n"},
+		{args: "complete greet", code: 2, stderr: "mcp: complete needs PROMPT or TEMPLATE, and ARGUMENT=START\n…"},
+		{args: "complete greet style", code: 2, stderr: "mcp: complete: \"style\" is not KEY=VALUE\n…"},
+
+		{args: "listen demo://readme --call touch -n 1", stdout: "demo://readme has changed\n"},
+		{args: "listen demo://readme --call touch -n 1 --version 2024-11-05", stdout: "demo://readme has changed\n"},
+		{args: "listen demo://readme tools --call touch -n 2 --for 100ms --version 2025-11-25", code: 1, stdout: "demo://readme has changed\n", stderr: "mcp: listen: 1 of 2 changes\n"},
+		{args: "listen --for 10ms"},
+		{args: "listen --call fail", code: 1, stderr: "mcp: this tool always fails\n"},
+		{args: "listen lists", code: 2, stderr: "mcp: listen: \"lists\" is not tools, prompts, resources, or a URI\n…"},
+		{args: "listen -n 0", code: 2, stderr: "mcp: listen: -n must be more than 0\n…"},
+		{args: "listen --for -1s", code: 2, stderr: "mcp: listen: -for must be more than 0\n…"},
+		{args: "tools -n 1", code: 2, stderr: "mcp: tools: flag provided but not defined: -n\n…"},
+
+		{args: "log warning log level=error message=hello", stdout: "error: {\"msg\":\"hello\"}\n"},
+		{args: "log warning log level=error message=hello --version 2025-06-18", stdout: "error: {\"msg\":\"hello\"}\n"},
+		{args: "log warning log level=info message=hello"},
+		{args: "log warning log level=info message=hello -n 1 --for 10ms", code: 1, stderr: "mcp: log: 0 of 1 messages\n"},
+		{args: "log info --for 10ms --version 2025-11-25"},
+		{args: "log info --for 10ms", code: 1, stderr: "mcp: log: at 2026-07-28 messages belong to a call: name a tool, or an older --version\n"},
+		{args: "log info fail", code: 1, stderr: "mcp: this tool always fails\n"},
+		{args: "log loud", code: 2, stderr: "mcp: log: the level \"loud\" is not one of debug, info…"},
+		{args: "log", code: 2, stderr: "mcp: log needs LEVEL…"},
+		{args: "log info --call log", code: 2, stderr: "mcp: log: flag provided but not defined: -call\n…"},
+
 		{args: "call fail", code: 1, stderr: "mcp: this tool always fails\n"},
 		{args: "call panic", code: 1, stderr: "mcp: internal error (code -32603)\n"},
 		{args: "call nothing", code: 1, stderr: "mcp: unknown tool: nothing (code -32602)…"},
@@ -100,18 +130,22 @@ func TestVerbsJSON(t *testing.T) {
 	for _, c := range []struct {
 		args, member, legacy string // a member of the result, and all of it at 2025-11-25 if that is short
 		code                 int
+		plain                bool // no result, and so without an envelope
 	}{
 		{args: "tools", member: "tools"},
 		{args: "resources", member: "resources"},
 		{args: "templates", member: "resourceTemplates"},
 		{args: "prompts", member: "prompts"},
 		{args: "discover", member: "capabilities"},
-		{args: "ping", member: "protocolVersion"},
+		{args: "ping", member: "protocolVersion", plain: true},
 		{args: "call add a=2 b=40", member: "structuredContent", legacy: `{"content":[{"type":"text","text":"{\"sum\":42}"}],"structuredContent":{"sum":42}}`},
 		{args: "call echo text=<&>", member: "content", legacy: `{"content":[{"type":"text","text":"<&>"}]}`},
 		{args: "call fail", member: "isError", legacy: `{"content":[{"type":"text","text":"this tool always fails"}],"isError":true}`, code: 1},
 		{args: "read demo://users/7/profile", member: "contents", legacy: `{"contents":[{"uri":"demo://users/7/profile","mimeType":"text/plain","text":"The profile of user 7"}]}`},
 		{args: "get greet name=Ada", member: "messages"},
+		{args: "complete greet style=fr", member: "completion", legacy: `{"completion":{"values":["friendly"]}}`},
+		{args: "listen demo://readme --call touch -n 1", member: "method", plain: true, legacy: `{"method":"notifications/resources/updated","uri":"demo://readme"}`},
+		{args: "log info log level=info message=x", member: "data", plain: true, legacy: `{"level":"info","data":{"msg":"x"}}`},
 	} {
 		for _, version := range []string{mcp.Version20260728, mcp.Version20251125} {
 			code, stdout, stderr := onDemo(t, c.args+" --json --version "+version)
@@ -120,7 +154,7 @@ func TestVerbsJSON(t *testing.T) {
 			if code != c.code || err != nil || result[c.member] == nil || strings.Count(stdout, "\n") != 1 {
 				t.Errorf("mcp %s at %s: exit code %d, %v\n%s%s", c.args, version, code, err, stdout, stderr)
 			}
-			modern := version == mcp.Version20260728 && c.args != "ping"
+			modern := version == mcp.Version20260728 && !c.plain
 			if (result["resultType"] != nil) != modern || !modern && c.legacy != "" && stdout != c.legacy+"\n" {
 				t.Errorf("mcp %s at %s: %s", c.args, version, stdout)
 			}
@@ -159,14 +193,27 @@ func TestVerbsEnv(t *testing.T) {
 	}
 }
 
-// When the program is told to stop it gives up the call and ends the server.
+// When the program is told to stop it gives up the call and ends the server;
+// that is how listen and log are meant to end.
 func TestVerbsInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(300*time.Millisecond, cancel)
-	var stdout, stderr bytes.Buffer
-	code := run(ctx, []string{"call", "wait", "--", os.Args[0], "demo"}, strings.NewReader(""), &stdout, &stderr)
-	if code != 1 || stdout.Len() > 0 || stderr.String() != "mcp: interrupted\n" {
-		t.Errorf("exit code %d\n%s%s", code, &stdout, &stderr)
+	for _, c := range []struct {
+		args, stderr string
+		code         int
+	}{
+		{"call wait", "mcp: interrupted\n", 1},
+		{"listen", "", 0},
+		{"listen -n 1 --version 2025-11-25", "mcp: interrupted\n", 1},
+		{"log info wait", "", 0},
+		{"log info --version 2025-11-25", "", 0},
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(300*time.Millisecond, cancel)
+		var stdout, stderr bytes.Buffer
+		args := append(strings.Fields(c.args), "--env", "GORACE=atexit_sleep_ms=0", "--", os.Args[0], "demo")
+		code := run(ctx, args, strings.NewReader(""), &stdout, &stderr)
+		if code != c.code || stdout.Len() > 0 || stderr.String() != c.stderr {
+			t.Errorf("mcp %s: exit code %d\n%s%s", c.args, code, &stdout, &stderr)
+		}
 	}
 	if left := children(); left != nil {
 		t.Errorf("left behind: %q", left)
