@@ -17,7 +17,7 @@ import (
 func connectDemo(t *testing.T, version string, opts mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	client, server := mcp.InMemory()
-	if _, err := demoServer(slog.New(slog.DiscardHandler)).Connect(t.Context(), server); err != nil {
+	if _, err := demoServer(slog.New(slog.DiscardHandler), 0).Connect(t.Context(), server); err != nil {
 		t.Fatal(err)
 	}
 	opts.Versions = []string{version}
@@ -31,6 +31,7 @@ func connectDemo(t *testing.T, version string, opts mcp.ClientOptions) *mcp.Clie
 
 func TestDemoCompletion(t *testing.T) {
 	greet := mcp.CompleteReference{Type: "ref/prompt", Name: "greet"}
+	translate := mcp.CompleteReference{Type: "ref/prompt", Name: "translate"}
 	profile := mcp.CompleteReference{Type: "ref/resource", URI: profileTemplate}
 	for _, version := range []string{mcp.Version20251125, mcp.Version20260728} {
 		cs := connectDemo(t, version, mcp.ClientOptions{})
@@ -42,8 +43,10 @@ func TestDemoCompletion(t *testing.T) {
 			{greet, "style", "f", []string{"formal", "friendly", "funny"}},
 			{greet, "style", "fr", []string{"friendly"}},
 			{greet, "name", "A", nil},
-			{profile, "id", "", []string{"1", "17", "42"}},
-			{profile, "id", "1", []string{"1", "17"}},
+			{profile, "id", "25", []string{"25", "250"}},
+			{profile, "id", "251", nil},
+			{translate, "language", "E", []string{"English"}},
+			{translate, "dialect", "", nil},
 			{mcp.CompleteReference{Type: "ref/prompt", Name: "review"}, "x", "", nil},
 		} {
 			r, err := cs.Complete(t.Context(), &mcp.CompleteParams{Ref: c.ref, Argument: mcp.CompleteArgument{Name: c.name, Value: c.value}})
@@ -51,7 +54,16 @@ func TestDemoCompletion(t *testing.T) {
 				t.Errorf("%s: %v %s %q: %+v, %v", version, c.ref, c.name, c.value, r, err)
 			}
 		}
-		_, err := cs.Complete(t.Context(), &mcp.CompleteParams{Ref: mcp.CompleteReference{Type: "ref/prompt", Name: "none"}})
+		r, err := cs.Complete(t.Context(), &mcp.CompleteParams{Ref: profile, Argument: mcp.CompleteArgument{Name: "id"}})
+		if err != nil || len(r.Completion.Values) != 100 || !r.Completion.HasMore || *r.Completion.Total != 250 {
+			t.Errorf("%s: all ids: %+v, %v", version, r, err)
+		}
+		r, err = cs.Complete(t.Context(), &mcp.CompleteParams{Ref: translate, Argument: mcp.CompleteArgument{Name: "dialect", Value: "S"},
+			Context: &mcp.CompleteContext{Arguments: map[string]string{"language": "German"}}})
+		if err != nil || !slices.Equal(r.Completion.Values, []string{"Swiss"}) {
+			t.Errorf("%s: by context: %+v, %v", version, r, err)
+		}
+		_, err = cs.Complete(t.Context(), &mcp.CompleteParams{Ref: mcp.CompleteReference{Type: "ref/prompt", Name: "none"}})
 		if e, ok := err.(*mcp.Error); !ok || e.Code != mcp.CodeInvalidParams {
 			t.Errorf("%s: completing an unknown prompt: %v", version, err)
 		}
@@ -59,6 +71,9 @@ func TestDemoCompletion(t *testing.T) {
 }
 
 func TestDemoLogo(t *testing.T) {
+	if s := demoSound(); len(s) != 1044 || string(s[:4])+string(s[36:40]) != "RIFFdata" {
+		t.Errorf("the sound has %d bytes", len(s))
+	}
 	img, err := png.Decode(bytes.NewReader(demoLogo()))
 	if err != nil || img.Bounds().Dx() != 16 {
 		t.Error(img, err)

@@ -25,7 +25,9 @@ const version = "0.1.0"
 
 const usage = `mcp shows the Model Context Protocol at work and talks to servers.
 
-  mcp demo    a server that shows every feature, on standard input and output
+  mcp demo [--page N]
+              a server that shows every feature, on standard input and output;
+              its lists have pages of N entries
   mcp tour    run the demo, use all of it in both eras, print what happens
   mcp help    this text
 
@@ -116,12 +118,16 @@ func dispatch(ctx context.Context, name string, args []string, stdin io.Reader, 
 	case name == "help" || name == "-h" || name == "-help" || name == "--help":
 		_, err := fmt.Fprint(stdout, usage)
 		return err
-	case name != "demo" && name != "tour":
+	case name == "demo":
+		err := demo(ctx, args, stderr)
+		if errors.Is(err, flag.ErrHelp) {
+			_, err = fmt.Fprint(stdout, usage)
+		}
+		return err
+	case name != "tour":
 		return &usageError{fmt.Sprintf("there is no command %q", name)}
 	case len(args) > 0:
 		return &usageError{name + " takes no arguments"}
-	case name == "tour":
-		return tour(ctx, stdout)
 	}
-	return demo(ctx, stderr)
+	return tour(ctx, stdout)
 }

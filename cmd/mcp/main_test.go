@@ -53,7 +53,11 @@ func TestUsage(t *testing.T) {
 		{"--help", 0, "mcp tour", ""},
 		{"dance", 2, "", `mcp: there is no command "dance"`},
 		{"tools --help", 0, "mcp tools", ""},
-		{"demo now", 2, "", "mcp: demo takes no arguments"},
+		{"demo now", 2, "", `mcp: demo: what is "now"?`},
+		{"demo --page -1", 2, "", "mcp: demo: -page must be"},
+		{"demo --loud", 2, "", "mcp: demo: flag provided but not defined: -loud"},
+		{"demo --help", 0, "mcp demo", ""},
+		{"tour now", 2, "", "mcp: tour takes no arguments"},
 	} {
 		code, stdout, stderr := runs(t, "", strings.Fields(c.args)...)
 		if code != c.code || !strings.Contains(stdout, c.stdout) || !strings.Contains(stderr, c.stderr) {
