@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 func TestIDsComeBackAsTheyCame(t *testing.T) {
@@ -471,59 +470,6 @@ func TestDecodeMessageAllocations(t *testing.T) {
 	}); got > 0 {
 		t.Errorf("appending to a buffer that is large enough: %v allocations", got)
 	}
-}
-
-func FuzzDecodeMessage(f *testing.F) {
-	for _, text := range append(jsonCases.good, jsonCases.bad...) {
-		if len(text) < 1000 {
-			f.Add([]byte(text))
-			f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"m","params":` + text + `}`))
-			f.Add([]byte(`{"jsonrpc":"2.0","id":` + text + `,"error":{"code":-1,"message":` + text + `,"data":` + text + `}}`))
-		}
-	}
-	f.Fuzz(func(t *testing.T, frame []byte) {
-		before := bytes.Clone(frame)
-		m, isResponse, invalid := decodeMessage(frame)
-		if !bytes.Equal(frame, before) {
-			t.Fatal("the frame was written to")
-		}
-		text := bytes.TrimPrefix(frame, []byte("\xEF\xBB\xBF"))
-		if want := json.Valid(text) && utf8.Valid(text); want != (validJSON(frame) == nil) || want != (invalid == nil || invalid.Code != CodeParseError) {
-			t.Fatalf("%q is JSON: %v, but was read with %v", frame, want, invalid)
-		}
-		if invalid != nil {
-			return
-		}
-		if isResponse != (m.Method == "") {
-			t.Fatalf("%q: isResponse %v", frame, isResponse)
-		}
-		var again []byte
-		switch {
-		case m.IsRequest():
-			again = appendRequest(nil, m.ID, m.Method, m.Params)
-		case m.Method != "":
-			again = appendNotification(nil, m.Method, m.Params)
-		case m.Error != nil:
-			again = appendError(nil, m.ID, m.Error)
-		default:
-			again = append(append(appendResultHead(nil, m.ID), m.Result...), '}')
-		}
-		n, _, invalid := decodeMessage(again)
-		if invalid != nil {
-			t.Fatalf("%q was written as %q: %v", frame, again, invalid)
-		}
-		if m.Error != nil {
-			if m.Error.Code == 0 { // never written
-				m.Error.Code = CodeInternalError
-			}
-			if m.Error.Code != n.Error.Code || m.Error.Message != n.Error.Message || !sameJSON(m.Error.Data, n.Error.Data) {
-				t.Fatalf("%q was written as %q", frame, again)
-			}
-		}
-		if m.ID != n.ID || m.Method != n.Method || !bytes.Equal(m.Params, n.Params) || !bytes.Equal(m.Result, n.Result) {
-			t.Fatalf("%q was written as %q", frame, again)
-		}
-	})
 }
 
 // sameJSON reports whether two texts differ in white space and in how U+2028

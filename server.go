@@ -701,8 +701,8 @@ func (k *cursorKey) write(n int) string {
 
 // read returns the number in a cursor, 0 if it is none of ours.
 func (k *cursorKey) read(cursor string) int {
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || len(raw) != 8+cursorCode || !hmac.Equal(raw[8:], k.code(raw[:8])) {
+	raw, ok := decodeText(cursor)
+	if !ok || len(raw) != 8+cursorCode || !hmac.Equal(raw[8:], k.code(raw[:8])) {
 		return 0
 	}
 	return int(binary.BigEndian.Uint64(raw))
@@ -2174,8 +2174,8 @@ func (s *sealer) seal(plain, bound []byte) string {
 }
 
 func (s *sealer) open(text string, bound []byte) (plain []byte, ok bool) {
-	sealed, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
+	sealed, ok := decodeText(text)
+	if !ok {
 		return nil, false
 	}
 	for _, key := range s.keys {
@@ -2186,6 +2186,13 @@ func (s *sealer) open(text string, bound []byte) (plain []byte, ok bool) {
 		}
 	}
 	return nil, false
+}
+
+// decodeText decodes base64 that we wrote. The same bytes can be written in
+// other ways, with line breaks or other bits at the end: those are not ours.
+func decodeText(text string) (data []byte, ok bool) {
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	return data, err == nil && base64.RawURLEncoding.EncodeToString(data) == text
 }
 
 // randomText returns 128 random bits as text.
