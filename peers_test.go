@@ -3,7 +3,6 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -48,16 +47,23 @@ func (l leg) revision() *revision {
 	return revisionOf(l.version)
 }
 
-// steps are what every peer client does with the demo server, in this order,
-// and what it has to see; see includes for how the two are compared.
-func (l leg) steps() []struct{ name, want string } {
+// A step is what every peer client does with a server of ours, and what it has
+// to see; see includes for how the two are compared.
+type step struct{ name, want string }
+
+// demo are the steps with mcp demo, in order.
+func (l leg) demo() []step {
 	rev := l.revision()
 	structured := `{"sum":42}`
 	elicit := `{"message":"Who?","fields":["agree","name"],"text":"accept {\"agree\":true,\"name\":\"Ada\"}"}`
 	if !rev.atLeast(rev20250618) { // neither is in those revisions
 		structured, elicit = `null`, `{"fields":null,"text":"elicit"}`
 	}
-	return []struct{ name, want string }{
+	ping := `"pong"`
+	if rev.modern && l.peer == "ts2" { // which knows that there is no ping
+		ping = `"METHOD_NOT_SUPPORTED_BY_PROTOCOL_VERSION"`
+	}
+	return []step{
 		{"connect", `{"version":"` + rev.version + `","server":"demo"}`},
 		{"list", `{"tools":["echo","add","countdown","wait","ask","sample","roots","fail","panic","log","touch"],
 			"resources":["demo://readme","demo://logo"],"templates":["demo://users/{id}/profile"],"prompts":["greet","review"]}`},
@@ -69,6 +75,36 @@ func (l leg) steps() []struct{ name, want string } {
 		{"elicit", elicit},
 		{"sample", `{"text":"model heard: say hi"}`},
 		{"roots", `{"text":"file:///peer/one\nfile:///peer/two"}`},
+		{"complete", `{"style":"formal friendly funny","id":"1 17"}`},
+		{"log", `{"seen":"error {\"msg\":\"loud enough\"}"}`},
+		{"updates", `{"seen":"demo://readme","after":"still here"}`},
+		{"ping", ping},
+		{"close", `null`},
+	}
+}
+
+// wide are the steps with the server wide, in order.
+func (l leg) wide() []step {
+	rev := l.revision()
+	structured, url, rounds := `null`, `"elicit"`, `"elicit"`
+	if rev.atLeast(rev20250618) {
+		structured = `{"total":3,"unit":"g","parts":[{"name":"a","grams":1},{"name":"bb","grams":2}],"empty":[]}`
+		rounds = `"{\"agree\":true,\"name\":\"Ada\"}\n"`
+	}
+	if rev.atLeast(rev20251125) {
+		url = `"accept","message":"Pay here","url":"https://example.com/pay?id=7&ok"`
+	}
+	pages := "weigh toggle|open interview"
+	if l.peer == "ts2" { // which puts them together by itself
+		pages = "weigh toggle open interview"
+	}
+	return []step{
+		{"connect", `{"version":"` + rev.version + `","server":"wide"}`},
+		{"pages", `{"pages":"` + pages + `","all":3,"bad":-32602}`},
+		{"structured", structured},
+		{"changes", `{"tools":true,"prompts":true,"resources":true,"extra":true}`},
+		{"url", `{"text":` + url + `}`},
+		{"rounds", `{"text":` + rounds + `}`},
 		{"close", `null`},
 	}
 }
@@ -85,7 +121,12 @@ func TestPeersAsClients(t *testing.T) {
 	for _, l := range clientLegs {
 		t.Run(l.peer+"/"+l.version, func(t *testing.T) {
 			t.Parallel()
-			p.runClient(t, l)
+			p.runClient(t, l, "demo", l.demo(), 3, p.demo, "demo") // ask, sample, roots
+		})
+		t.Run(l.peer+"/"+l.version+"/wide", func(t *testing.T) {
+			t.Parallel()
+			wide := childCommand(wideMode)
+			p.runClient(t, l, "wide", l.wide(), 3, "env", wide.Env[0], wide.Path)
 		})
 	}
 }
@@ -108,15 +149,16 @@ type peers struct {
 	npm  string // holds node_modules and the client programs
 	goes string // the program testdata/peers/go
 	demo string // our cmd/mcp
+
+	published map[*revision]*wireSchema
 }
 
 func installPeers(t *testing.T) *peers {
 	if testing.Short() {
 		t.Skip("-short: the peers are large")
 	}
-	leakCheck(t)
 	dir := t.TempDir()
-	p := &peers{goes: filepath.Join(dir, "peers")}
+	p := &peers{goes: filepath.Join(dir, "peers"), published: publishedSchemas(t)}
 	goBuild(t, "testdata/peers/go", p.goes)
 	p.npm = installNPM(t, dir)
 	return p
@@ -199,15 +241,15 @@ func installNPM(t *testing.T, dir string) string {
 	return npm
 }
 
-// runClient lets a peer's client talk to our demo server and compares what it
+// runClient lets a peer's client talk to a server of ours and compares what it
 // saw, and what went over the wire, with what it should be.
-func (p *peers) runClient(t *testing.T, l leg) {
+func (p *peers) runClient(t *testing.T, l leg, conversation string, steps []step, rounds int, server ...string) {
 	program := []string{p.goes, l.peer}
 	if strings.HasPrefix(l.peer, "ts") {
 		program = []string{"node", filepath.Join(p.npm, l.peer+".mjs")}
 	}
-	tap := newTap(t)
-	args := append(append(program, l.version), tap.command(p.demo, "demo")...)
+	tap := p.newTap(t)
+	args := append(append(program, conversation, l.version), tap.command(server...)...)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -215,7 +257,7 @@ func (p *peers) runClient(t *testing.T, l leg) {
 	cmd.Stderr = &stderr
 	stdout, err := cmd.Output()
 	lines := bytes.Split(bytes.TrimSpace(stdout), []byte("\n"))
-	for i, want := range l.steps() {
+	for i, want := range steps {
 		if i >= len(lines) {
 			t.Errorf("%s: no such step: the program ended", want.name)
 			continue
@@ -240,7 +282,7 @@ func (p *peers) runClient(t *testing.T, l leg) {
 	if err != nil {
 		t.Error(err)
 	}
-	tap.checkServer(l.revision())
+	tap.checkServer(l.revision(), rounds)
 	if t.Failed() {
 		t.Logf("stderr: %s", stderr.Bytes())
 		tap.log()
@@ -273,139 +315,6 @@ func includes(got, want any) bool {
 		return ok && strings.Contains(text, want)
 	default:
 		return got == want
-	}
-}
-
-// A tap keeps what went in and out of a server process.
-type tap struct {
-	t   *testing.T
-	dir string
-}
-
-func newTap(t *testing.T) *tap { return &tap{t: t, dir: t.TempDir()} }
-
-// command is the server's command line with the tap around it. A client may
-// start the server more than once, each gets its own files.
-func (p *tap) command(server ...string) []string {
-	return append([]string{"sh", "-c", `d=$0; tee "$d/$$.in" | "$@" | tee "$d/$$.out"`, p.dir}, server...)
-}
-
-// A wireMessage is read with encoding/json, not with the scanner under test.
-type wireMessage struct {
-	JSONRPC string
-	ID      json.RawMessage
-	Method  string
-	Params  struct {
-		RequestID, ProgressToken json.RawMessage
-		Progress                 float64
-		Meta                     struct {
-			ProgressToken json.RawMessage
-			Version       string `json:"io.modelcontextprotocol/protocolVersion"`
-		} `json:"_meta"`
-	}
-	Result map[string]json.RawMessage
-	Error  json.RawMessage
-}
-
-func (p *tap) read(file string) []wireMessage {
-	f, err := os.Open(file)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer f.Close()
-	var messages []wireMessage
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var m wireMessage
-		if err := json.Unmarshal(lines.Bytes(), &m); err != nil || m.JSONRPC != "2.0" {
-			p.t.Errorf("%s: not a message: %v: %s", filepath.Base(file), err, lines.Bytes())
-		}
-		messages = append(messages, m)
-	}
-	if err := lines.Err(); err != nil {
-		p.t.Error(err)
-	}
-	return messages
-}
-
-// checkServer checks what the server wrote against what it was sent.
-func (p *tap) checkServer(rev *revision) {
-	files, err := filepath.Glob(filepath.Join(p.dir, "*.in"))
-	if err != nil || len(files) == 0 {
-		p.t.Fatalf("no server was started: %v", err)
-	}
-	rounds := 0
-	for _, file := range files {
-		requests, cancelled := map[string]wireMessage{}, map[string]bool{}
-		for _, m := range p.read(file) {
-			switch {
-			case m.Method == notifyCancelled:
-				cancelled[string(m.Params.RequestID)] = true
-			case m.Method != "" && m.ID != nil:
-				requests[string(m.ID)] = m
-			}
-		}
-		progress := map[string]float64{}
-		for _, m := range p.read(strings.TrimSuffix(file, "in") + "out") {
-			rounds += p.checkAnswer(rev, m, requests, cancelled, progress)
-		}
-		for id, m := range requests {
-			if !cancelled[id] {
-				p.t.Errorf("%s %s was not answered", m.Method, id)
-			}
-		}
-	}
-	if modern := rev.modern; modern != (rounds == 3) { // ask, sample, roots
-		p.t.Errorf("%d input_required results at %s", rounds, rev.version)
-	}
-}
-
-// checkAnswer checks one message of the server, and counts input_required.
-func (p *tap) checkAnswer(rev *revision, m wireMessage, requests map[string]wireMessage, cancelled map[string]bool, progress map[string]float64) (rounds int) {
-	id := string(m.ID)
-	switch {
-	case m.Method == notifyProgress:
-		token := string(m.Params.ProgressToken)
-		if m.Params.Progress <= progress[token] && progress[token] != 0 {
-			p.t.Errorf("progress %v after %v", m.Params.Progress, progress[token])
-		}
-		progress[token] = m.Params.Progress
-		for _, r := range requests {
-			if string(r.Params.Meta.ProgressToken) == token {
-				return 0
-			}
-		}
-		p.t.Errorf("progress for token %s of no open request", token)
-	case m.Method != "" && m.ID != nil:
-		if rev.modern {
-			p.t.Errorf("the server sent a request, %s, at %s", m.Method, rev.version)
-		}
-	case m.Method == "":
-		if cancelled[id] {
-			p.t.Errorf("answer to the cancelled request %s", id)
-		}
-		r, asked := requests[id]
-		if !asked {
-			p.t.Errorf("answer to no open request: id %s", id)
-		}
-		delete(requests, id)
-		kind, has := m.Result["resultType"]
-		if modern := rev.modern && r.Method != methodInitialize; m.Error == nil && has != modern {
-			p.t.Errorf("%s at %s: resultType %s", r.Method, rev.version, kind)
-		}
-		if string(kind) == `"input_required"` {
-			return 1
-		}
-	}
-	return 0
-}
-
-func (p *tap) log() {
-	files, _ := filepath.Glob(filepath.Join(p.dir, "*"))
-	for _, file := range files {
-		text, _ := os.ReadFile(file)
-		p.t.Logf("%s\n%s", filepath.Base(file), text)
 	}
 }
 
@@ -444,7 +353,7 @@ func filesystemServer(p *peers, dir string) *exec.Cmd {
 	return exec.Command("node", p.script("filesystem"), dir)
 }
 
-func mcpgoServer(p *peers, _ string) *exec.Cmd { return exec.Command(p.goes, "serve") }
+func mcpgoServer(p *peers, _ string) *exec.Cmd { return exec.Command(p.goes, "serve", "mcpgo") }
 
 func ts2Server(p *peers, _ string) *exec.Cmd {
 	return exec.Command("node", filepath.Join(p.npm, "ts2-server.mjs"))
@@ -470,7 +379,7 @@ type conversation struct {
 func (p *peers) converse(t *testing.T, version string, settles *revision, command func(*peers, string) *exec.Cmd, talk func(*conversation)) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	dir, tap := t.TempDir(), newTap(t)
+	dir, tap := t.TempDir(), p.newTap(t)
 	server := command(p, dir)
 	args := tap.command(server.Args...)
 	cmd := exec.Command(args[0], args[1:]...)
@@ -721,56 +630,5 @@ func (c *conversation) cancels(tool, args string) {
 	time.AfterFunc(100*time.Millisecond, cancel)
 	if r, err := c.cs.CallTool(ctx, tool, json.RawMessage(args)); !errors.Is(err, context.Canceled) {
 		c.t.Errorf("%s: %+v, %v", tool, r, err)
-	}
-}
-
-// checkClient checks what our client wrote: a probe first where 2026-07-28 was
-// not ruled out, and then only what the era allows.
-func (p *tap) checkClient(rev *revision, probes bool, cancelled int) {
-	files, err := filepath.Glob(filepath.Join(p.dir, "*.in"))
-	if err != nil || len(files) != 1 {
-		p.t.Fatalf("%d servers were started: %v", len(files), err)
-	}
-	questions := map[string]bool{} // requests of the server
-	for _, m := range p.read(strings.TrimSuffix(files[0], "in") + "out") {
-		if m.Method != "" && m.ID != nil {
-			questions[string(m.ID)] = true
-		}
-	}
-	requests := map[string]bool{}
-	for i, m := range p.read(files[0]) {
-		id := string(m.ID)
-		switch {
-		case m.Method == "":
-			if !questions[id] || rev.modern {
-				p.t.Errorf("our client sent an answer to no request: id %s", id)
-			}
-			delete(questions, id)
-		case m.ID != nil:
-			if requests[id] {
-				p.t.Errorf("id %s was used twice", id)
-			}
-			requests[id] = true
-			probe := m.Method == methodDiscover
-			if probe != (probes && i == 0) {
-				p.t.Errorf("message %d is %s", i, m.Method)
-			}
-			if modern := m.Params.Meta.Version == Version20260728; modern != (rev.modern || probe) {
-				p.t.Errorf("%s has version %q in its _meta at %s", m.Method, m.Params.Meta.Version, rev.version)
-			}
-		case m.Method == notifyCancelled:
-			if !requests[string(m.Params.RequestID)] {
-				p.t.Errorf("our client cancelled %s, which it had not sent", m.Params.RequestID)
-			}
-			cancelled--
-		case rev.modern:
-			p.t.Errorf("our client sent %s at %s", m.Method, rev.version)
-		}
-	}
-	if cancelled != 0 {
-		p.t.Errorf("%d cancellations were not sent", cancelled)
-	}
-	for id := range questions {
-		p.t.Errorf("our client did not answer request %s", id)
 	}
 }

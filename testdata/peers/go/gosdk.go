@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"os/exec"
 	"strings"
 	"time"
@@ -14,12 +17,22 @@ import (
 // goSDK is the official Go SDK.
 type goSDK struct {
 	session  *mcp.ClientSession
+	modern   bool
 	progress func(float64)
+	meta     mcp.Meta // of every call
 }
 
 func (p *goSDK) connect(ctx context.Context, version string, command []string) (string, string, error) {
-	client := mcp.NewClient(&mcp.Implementation{Name: "gosdk", Version: "1.0.0"}, &mcp.ClientOptions{
+	options := &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{
+			RootsV2:     &mcp.RootCapabilities{},
+			Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}},
+		},
 		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			if r.Params.Mode == "url" {
+				open(r.Params.Message, r.Params.URL)
+				return &mcp.ElicitResult{Action: "accept"}, nil
+			}
 			return &mcp.ElicitResult{Action: "accept", Content: elicit(r.Params.Message, r.Params.RequestedSchema)}, nil
 		},
 		CreateMessageHandler: func(_ context.Context, r *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
@@ -29,20 +42,37 @@ func (p *goSDK) connect(ctx context.Context, version string, command []string) (
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			p.progress(r.Params.Progress)
 		},
-	})
+		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) {
+			data, _ := json.Marshal(r.Params.Data)
+			heard <- notice{"notifications/message", fmt.Sprintf("%s %s", r.Params.Level, data)}
+		},
+		ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
+			heard <- notice{"notifications/resources/updated", r.Params.URI}
+		},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+			heard <- notice{method: "notifications/tools/list_changed"}
+		},
+		PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) {
+			heard <- notice{method: "notifications/prompts/list_changed"}
+		},
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) {
+			heard <- notice{method: "notifications/resources/list_changed"}
+		},
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "gosdk", Version: "1.0.0"}, options)
 	for _, r := range roots {
 		client.AddRoots(&mcp.Root{URI: r[0], Name: r[1]})
 	}
 	transport := &mcp.CommandTransport{Command: exec.Command(command[0], command[1:]...), TerminateDuration: 2 * time.Second}
-	options := &mcp.ClientSessionOptions{}
-	if version != "auto" {
-		options.ProtocolVersion = version
+	if version == "auto" {
+		version = ""
 	}
 	var err error
-	if p.session, err = client.Connect(ctx, transport, options); err != nil {
+	if p.session, err = client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version}); err != nil {
 		return "", "", err
 	}
 	info := p.session.InitializeResult()
+	p.modern = info.ProtocolVersion >= "2026"
 	if info.ServerInfo == nil {
 		return info.ProtocolVersion, "", nil
 	}
@@ -79,7 +109,7 @@ func (p *goSDK) list(ctx context.Context) (map[string][]string, error) {
 }
 
 func (p *goSDK) call(ctx context.Context, tool string, args map[string]any, progress func(float64)) (*result, error) {
-	params := &mcp.CallToolParams{Name: tool, Arguments: args}
+	params := &mcp.CallToolParams{Name: tool, Arguments: args, Meta: maps.Clone(p.meta)}
 	if progress != nil {
 		p.progress = progress
 		params.Meta = mcp.Meta{"progressToken": "token-1"}
@@ -120,6 +150,48 @@ func (p *goSDK) prompt(ctx context.Context, name string, args map[string]string)
 	}
 	return text, embedded, nil
 }
+
+func (p *goSDK) page(ctx context.Context, cursor string) (names []string, next string, err error) {
+	r, err := p.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+	if err != nil {
+		return nil, "", err
+	}
+	for _, t := range r.Tools {
+		names = append(names, t.Name)
+	}
+	return names, r.NextCursor, nil
+}
+
+func (p *goSDK) complete(ctx context.Context, ref reference, argument, value string) ([]string, error) {
+	params := &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: ref.name}, Argument: mcp.CompleteParamsArgument{Name: argument, Value: value}}
+	if ref.uri != "" {
+		params.Ref = &mcp.CompleteReference{Type: "ref/resource", URI: ref.uri}
+	}
+	r, err := p.session.Complete(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	return r.Completion.Values, nil
+}
+
+func (p *goSDK) level(ctx context.Context, level string) error {
+	if p.modern {
+		p.meta = mcp.Meta{mcp.MetaKeyLogLevel: level}
+		return nil
+	}
+	return p.session.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
+}
+
+// listen: this SDK listens to the lists as soon as it is connected.
+func (p *goSDK) listen(ctx context.Context, uri string) (func() error, error) {
+	if uri == "" {
+		return func() error { return nil }, nil
+	}
+	end := func() error { return p.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri}) }
+	return end, p.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
+}
+
+func (p *goSDK) ping(ctx context.Context) error { return p.session.Ping(ctx, nil) }
 
 func (p *goSDK) code(err error) int {
 	var rpc *jsonrpc.Error

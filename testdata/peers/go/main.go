@@ -1,6 +1,6 @@
-// Command peers holds one conversation with the demo server through a Go SDK
-// that others wrote: peers gosdk|mcpgo VERSION COMMAND ARGS…
-// Or it is a server: peers serve.
+// Command peers holds one conversation with a server of ours through a Go SDK
+// that others wrote: peers gosdk|mcpgo demo|wide VERSION COMMAND ARGS…
+// Or it is a server: peers serve mcpgo|gosdk.
 //
 // Every step prints one JSON line, {"step":…,"ok":…,"detail":…}, and the
 // program exits with 1 if a step failed. peers_test.go judges the details.
@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -23,8 +24,50 @@ type peer interface {
 	call(ctx context.Context, tool string, args map[string]any, progress func(float64)) (*result, error)
 	read(ctx context.Context, uri string) (text, blob string, err error)
 	prompt(ctx context.Context, name string, args map[string]string) (text, embedded string, err error)
+	// page is one page of tools and the cursor of the next.
+	page(ctx context.Context, cursor string) (names []string, next string, err error)
+	complete(ctx context.Context, ref reference, argument, value string) ([]string, error)
+	level(ctx context.Context, level string) error
+	// listen asks for changes of lists or of one resource; end ends that.
+	listen(ctx context.Context, uri string) (end func() error, err error)
+	ping(ctx context.Context) error
 	code(err error) int // the JSON-RPC code in err
 	close() error
+}
+
+// A reference is a prompt or, with a URI, a template.
+type reference struct{ name, uri string }
+
+// heard gets what notices of the server say, once a step wants it.
+var heard = make(chan notice, 1000)
+
+type notice struct{ method, detail string }
+
+// listenTo keeps the notices of the named kinds until each has come, or for a
+// while; again repeats what brings them about, since these SDKs do not say when
+// they have begun to listen.
+func listenTo(again func() error, methods ...string) (map[string]string, error) {
+	seen := map[string]string{}
+	missing := func() bool {
+		return slices.ContainsFunc(methods, func(m string) bool { _, ok := seen[m]; return !ok })
+	}
+	for range 30 {
+		if !missing() {
+			break
+		}
+		if err := again(); err != nil {
+			return seen, err
+		}
+		for wait := time.After(100 * time.Millisecond); missing() && wait != nil; {
+			select {
+			case n := <-heard:
+				seen[n.method] = n.detail
+			case <-wait:
+				wait = nil
+			}
+		}
+	}
+	return seen, nil
 }
 
 type result struct {
@@ -37,6 +80,9 @@ type object = map[string]any
 
 // asked is what the server asked the user, kept until the step prints it.
 var asked = object{}
+
+// open says that the user has been sent to a page.
+func open(message, url string) { asked["message"], asked["url"] = message, url }
 
 // elicit answers a form for any SDK; schema is what encodes to its JSON Schema.
 func elicit(message string, schema any) map[string]any {
@@ -75,29 +121,37 @@ func step(name string, run func(ctx context.Context) (any, error)) {
 
 func main() {
 	if os.Args[1] == "serve" {
-		if err := serve(); err != nil {
+		if err := servers[os.Args[2]](); err != nil {
 			panic(err)
 		}
 		return
 	}
-	peers := map[string]peer{"gosdk": &goSDK{}, "mcpgo": &mcpGo{}}
-	p := peers[os.Args[1]]
-	// text calls a tool and keeps what it says.
-	text := func(ctx context.Context, tool string, args object) (string, error) {
-		r, err := p.call(ctx, tool, args, nil)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", tool, err)
-		}
-		return r.text, nil
-	}
-
+	p := map[string]peer{"gosdk": &goSDK{}, "mcpgo": &mcpGo{}}[os.Args[1]]
 	step("connect", func(context.Context) (any, error) {
-		version, server, err := p.connect(context.Background(), os.Args[2], os.Args[3:])
+		version, server, err := p.connect(context.Background(), os.Args[3], os.Args[4:])
 		return object{"version": version, "server": server}, err
 	})
+	map[string]func(peer){"demo": demo, "wide": wide}[os.Args[2]](p)
+	step("close", func(context.Context) (any, error) { return nil, p.close() })
+	if failed {
+		os.Exit(1)
+	}
+}
+
+// say calls a tool and returns what it says.
+func say(ctx context.Context, p peer, tool string, args object) (string, error) {
+	r, err := p.call(ctx, tool, args, nil)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", tool, err)
+	}
+	return r.text, nil
+}
+
+// demo is the conversation with mcp demo.
+func demo(p peer) {
 	step("list", func(ctx context.Context) (any, error) { return p.list(ctx) })
 	step("call", func(ctx context.Context) (any, error) {
-		echo, err := text(ctx, "echo", object{"text": "Grüße <b>&</b> 世界 \u2028"})
+		echo, err := say(ctx, p, "echo", object{"text": "Grüße <b>&</b> 世界 \u2028"})
 		sum, err2 := p.call(ctx, "add", object{"a": 2, "b": 40}, nil)
 		fail, err3 := p.call(ctx, "fail", object{}, nil)
 		_, panicked := p.call(ctx, "panic", object{}, nil)
@@ -118,6 +172,46 @@ func main() {
 		_, embedded, err2 := p.prompt(ctx, "review", map[string]string{})
 		return object{"greet": greet, "embedded": embedded}, errors.Join(err, err2)
 	})
+	running(p)
+	asking(p)
+	step("complete", func(ctx context.Context) (any, error) {
+		style, err := p.complete(ctx, reference{name: "greet"}, "style", "f")
+		id, err2 := p.complete(ctx, reference{uri: "demo://users/{id}/profile"}, "id", "1")
+		return object{"style": strings.Join(style, " "), "id": strings.Join(id, " ")}, errors.Join(err, err2)
+	})
+	step("log", func(ctx context.Context) (any, error) {
+		if err := p.level(ctx, "warning"); err != nil {
+			return nil, err
+		}
+		seen, err := listenTo(func() error {
+			_, err := say(ctx, p, "log", object{"level": "info", "message": "too quiet"})
+			_, err2 := say(ctx, p, "log", object{"level": "error", "message": "loud enough"})
+			return errors.Join(err, err2)
+		}, "notifications/message")
+		return object{"seen": seen["notifications/message"]}, err
+	})
+	step("updates", func(ctx context.Context) (any, error) {
+		end, err := p.listen(ctx, "demo://readme")
+		if err != nil {
+			return nil, err
+		}
+		seen, err := listenTo(func() error { _, err := say(ctx, p, "touch", object{}); return err }, "notifications/resources/updated")
+		if err := errors.Join(err, end()); err != nil {
+			return nil, err
+		}
+		after, err := say(ctx, p, "echo", object{"text": "still here"})
+		return object{"seen": seen["notifications/resources/updated"], "after": after}, err
+	})
+	step("ping", func(ctx context.Context) (any, error) {
+		if err := p.ping(ctx); err != nil {
+			return p.code(err), nil
+		}
+		return "pong", nil
+	})
+}
+
+// running has calls report progress and gives one up.
+func running(p peer) {
 	step("progress", func(ctx context.Context) (any, error) {
 		seen := make(chan float64, 100)
 		r, err := p.call(ctx, "countdown", object{"from": 3, "delayMs": 30}, func(f float64) { seen <- f })
@@ -142,24 +236,83 @@ func main() {
 		if _, err := p.call(short, "wait", object{}, nil); err == nil {
 			outcome = "answered"
 		}
-		after, err := text(ctx, "echo", object{"text": "still here"})
+		after, err := say(ctx, p, "echo", object{"text": "still here"})
 		return object{"outcome": outcome, "after": after}, err
 	})
+}
+
+// asking calls tools that ask back.
+func asking(p peer) {
 	step("elicit", func(ctx context.Context) (any, error) {
-		said, err := text(ctx, "ask", object{"question": "Who?"})
+		said, err := say(ctx, p, "ask", object{"question": "Who?"})
 		asked["text"] = said
 		return asked, err
 	})
 	step("sample", func(ctx context.Context) (any, error) {
-		said, err := text(ctx, "sample", object{"prompt": "say hi"})
+		said, err := say(ctx, p, "sample", object{"prompt": "say hi"})
 		return object{"text": said}, err
 	})
 	step("roots", func(ctx context.Context) (any, error) {
-		said, err := text(ctx, "roots", object{})
+		said, err := say(ctx, p, "roots", object{})
 		return object{"text": said}, err
 	})
-	step("close", func(context.Context) (any, error) { return nil, p.close() })
-	if failed {
-		os.Exit(1)
-	}
+}
+
+// wide is the conversation with the server in peers_test.go that has what the
+// demo has not.
+func wide(p peer) {
+	step("pages", func(ctx context.Context) (any, error) {
+		var pages []string
+		for cursor, more := "", true; more; more = cursor != "" && len(pages) < 20 {
+			names, next, err := p.page(ctx, cursor)
+			if err != nil {
+				return nil, err
+			}
+			pages, cursor = append(pages, strings.Join(names, " ")), next
+		}
+		all, err := p.list(ctx)
+		_, _, bad := p.page(ctx, "made up")
+		return object{"pages": strings.Join(pages, "|"), "all": len(all["resources"]), "bad": p.code(bad)}, err
+	})
+	step("structured", func(ctx context.Context) (any, error) {
+		r, err := p.call(ctx, "weigh", object{"parts": []string{"a", "bb"}}, nil)
+		if err != nil {
+			return nil, err
+		}
+		return r.structured, nil
+	})
+	step("changes", func(ctx context.Context) (any, error) {
+		end, err := p.listen(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		// Twice: there and away again.
+		seen, err := listenTo(func() error {
+			_, err := say(ctx, p, "toggle", object{})
+			_, err2 := say(ctx, p, "toggle", object{})
+			return errors.Join(err, err2)
+		}, "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed")
+		if err := errors.Join(err, end()); err != nil {
+			return nil, err
+		}
+		if _, err := say(ctx, p, "toggle", object{}); err != nil {
+			return nil, err
+		}
+		kinds := object{}
+		for method := range seen {
+			kinds[strings.Split(method, "/")[1]] = true
+		}
+		all, err := p.list(ctx)
+		kinds["extra"] = slices.Contains(all["tools"], "extra")
+		return kinds, err
+	})
+	step("url", func(ctx context.Context) (any, error) {
+		said, err := say(ctx, p, "open", object{})
+		asked["text"] = said
+		return asked, err
+	})
+	step("rounds", func(ctx context.Context) (any, error) {
+		said, err := say(ctx, p, "interview", object{})
+		return object{"text": said}, err
+	})
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -19,6 +21,10 @@ type mcpGo struct {
 
 // Elicit, CreateMessage and ListRoots are the three handlers of that SDK.
 func (p *mcpGo) Elicit(_ context.Context, r mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	if r.Params.Mode == mcp.ElicitationModeURL {
+		open(r.Params.Message, r.Params.URL)
+		return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: mcp.ElicitationResponseActionAccept}}, nil
+	}
 	answer := mcp.ElicitationResponse{Action: mcp.ElicitationResponseActionAccept, Content: elicit(r.Params.Message, r.Params.RequestedSchema)}
 	return &mcp.ElicitationResult{ElicitationResponse: answer}, nil
 }
@@ -45,10 +51,18 @@ func (p *mcpGo) connect(ctx context.Context, version string, command []string) (
 	}
 	// Not NewStdioMCPClient: its client takes no handlers.
 	child := transport.NewStdio(command[0], nil, command[1:]...)
-	p.client = client.NewClient(child, client.WithElicitationHandler(p), client.WithSamplingHandler(p), client.WithRootsHandler(p))
+	capabilities := mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}}
+	p.client = client.NewClient(child, client.WithClientCapabilities(capabilities), client.WithElicitationHandler(p), client.WithSamplingHandler(p), client.WithRootsHandler(p))
 	p.client.OnNotification(func(n mcp.JSONRPCNotification) {
-		if v, ok := n.Params.AdditionalFields["progress"].(float64); ok && n.Method == "notifications/progress" {
-			p.progress(v)
+		switch params := n.Params.AdditionalFields; n.Method {
+		case "notifications/progress":
+			p.progress(params["progress"].(float64))
+		case "notifications/message":
+			data, _ := json.Marshal(params["data"])
+			heard <- notice{n.Method, fmt.Sprintf("%s %s", params["level"], data)}
+		default:
+			uri, _ := params["uri"].(string)
+			heard <- notice{n.Method, uri}
 		}
 	})
 	if err := p.client.Start(ctx); err != nil {
@@ -56,6 +70,7 @@ func (p *mcpGo) connect(ctx context.Context, version string, command []string) (
 	}
 	request := mcp.InitializeRequest{}
 	request.Params.ProtocolVersion = version
+	request.Params.Capabilities = capabilities
 	request.Params.ClientInfo = mcp.Implementation{Name: "mcpgo", Version: "1.0.0"}
 	r, err := p.client.Initialize(ctx, request)
 	if err != nil {
@@ -137,6 +152,58 @@ func (p *mcpGo) prompt(ctx context.Context, name string, args map[string]string)
 	}
 	return text, embedded, nil
 }
+
+func (p *mcpGo) page(ctx context.Context, cursor string) (names []string, next string, err error) {
+	request := mcp.ListToolsRequest{}
+	request.Params.Cursor = mcp.Cursor(cursor)
+	r, err := p.client.ListToolsByPage(ctx, request)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, t := range r.Tools {
+		names = append(names, t.Name)
+	}
+	return names, string(r.NextCursor), nil
+}
+
+func (p *mcpGo) complete(ctx context.Context, ref reference, argument, value string) ([]string, error) {
+	request := mcp.CompleteRequest{}
+	request.Params.Argument = mcp.CompleteArgument{Name: argument, Value: value}
+	if request.Params.Ref = (mcp.PromptReference{Type: "ref/prompt", Name: ref.name}); ref.uri != "" {
+		request.Params.Ref = mcp.ResourceReference{Type: "ref/resource", URI: ref.uri}
+	}
+	r, err := p.client.Complete(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return r.Completion.Values, nil
+}
+
+func (p *mcpGo) level(ctx context.Context, level string) error {
+	request := mcp.SetLevelRequest{}
+	request.Params.Level = mcp.LoggingLevel(level)
+	return p.client.SetLevel(ctx, request)
+}
+
+// listen: before 2026-07-28 the lists need no asking.
+func (p *mcpGo) listen(ctx context.Context, uri string) (func() error, error) {
+	if p.client.ProtocolVersion() >= "2026" {
+		filter := mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}}
+		if uri == "" {
+			filter = mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}
+		}
+		end, err := p.client.ListenAsync(context.Background(), filter, nil)
+		return func() error { end(); return nil }, err
+	}
+	if uri == "" {
+		return func() error { return nil }, nil
+	}
+	on, off := mcp.SubscribeRequest{}, mcp.UnsubscribeRequest{}
+	on.Params.URI, off.Params.URI = uri, uri
+	return func() error { return p.client.Unsubscribe(ctx, off) }, p.client.Subscribe(ctx, on)
+}
+
+func (p *mcpGo) ping(ctx context.Context) error { return p.client.Ping(ctx) }
 
 // code: this SDK turns the standard codes into errors without a number.
 func (p *mcpGo) code(err error) int {

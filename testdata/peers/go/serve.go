@@ -13,9 +13,11 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// serve is the demo server once more, built on mcp-go: a server nobody here
-// wrote that speaks 2026-07-28, for our client, and a check of the scenario.
-func serve() error {
+// servers are the demo server once more, built on each SDK: servers that nobody
+// here wrote, for our client.
+var servers = map[string]func() error{"mcpgo": serveMCPGo, "gosdk": serveGoSDK}
+
+func serveMCPGo() error {
 	s := server.NewMCPServer("foreign", "1.0.0", server.WithElicitation(), server.WithRoots(), server.WithLogging(), server.WithResourceCapabilities(true, true), server.WithRecovery())
 	s.EnableSampling()
 	tool := func(name string, run func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error)) {

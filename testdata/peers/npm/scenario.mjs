@@ -1,9 +1,13 @@
-// One conversation with the demo server, for any TypeScript client: every step
+// Conversations with servers of ours, for any TypeScript client: every step
 // prints one JSON line, {"step":…,"ok":…,"detail":…}, and the program exits
 // with 1 if a step failed. peers_test.go judges the details.
 
 export const answers = {
   elicit: params => {
+    if (params.mode === 'url') {
+      asked.url = { message: params.message, url: params.url };
+      return { action: 'accept' };
+    }
     asked.elicit = { message: params.message, fields: Object.keys(params.requestedSchema.properties).sort() };
     return { action: 'accept', content: { agree: true, name: 'Ada' } };
   },
@@ -35,10 +39,27 @@ async function step(name, run) {
   console.log(JSON.stringify(line));
 }
 
-// connect opens the client's connection and answers the revision it settled
-// on; call is (name, args, options) => result.
-export async function scenario(client, connect, call) {
-  await step('connect', connect);
+// until waits for what a notice brings.
+async function until(done) {
+  for (let i = 0; i < 300 && !done(); i++) await new Promise(wait => setTimeout(wait, 10));
+}
+
+// sdk is what differs between the SDKs:
+//   connect()                 opens the connection, answers the revision it settled on
+//   call(name, args, options) calls a tool
+//   on(method, heard)         has heard called with the params of a notification
+//   level(level)              asks for log messages from there on
+//   listen(filter)            asks for changes, answers a function that ends it
+// and name is the conversation.
+export async function scenario(client, sdk, name) {
+  await step('connect', sdk.connect);
+  await { demo, wide }[name](client, sdk);
+  await step('close', async () => void (await client.close()));
+  process.exit(failures ? 1 : 0);
+}
+
+// demo is the conversation with mcp demo.
+async function demo(client, { call, on, level, listen }) {
   await step('list', async () => ({
     tools: (await client.listTools()).tools.map(t => t.name).sort(),
     resources: (await client.listResources()).resources.map(r => r.uri).sort(),
@@ -86,6 +107,67 @@ export async function scenario(client, connect, call) {
   await step('elicit', async () => ({ text: text(await call('ask', { question: 'Who?' })), ...asked.elicit }));
   await step('sample', async () => ({ text: text(await call('sample', { prompt: 'say hi' })) }));
   await step('roots', async () => ({ text: text(await call('roots', {})) }));
-  await step('close', async () => void (await client.close()));
-  process.exit(failures ? 1 : 0);
+  await step('complete', async () => {
+    const complete = async (ref, name, value) => (await client.complete({ ref, argument: { name, value } })).completion.values.join(' ');
+    return {
+      style: await complete({ type: 'ref/prompt', name: 'greet' }, 'style', 'f'),
+      id: await complete({ type: 'ref/resource', uri: 'demo://users/{id}/profile' }, 'id', '1')
+    };
+  });
+  await step('log', async () => {
+    const seen = [];
+    on('notifications/message', p => seen.push(`${p.level} ${JSON.stringify(p.data)}`));
+    await level('warning');
+    await call('log', { level: 'info', message: 'too quiet' });
+    await call('log', { level: 'error', message: 'loud enough' });
+    await until(() => seen.length);
+    return { seen: seen.join('|'), times: seen.length };
+  });
+  await step('updates', async () => {
+    const seen = [];
+    on('notifications/resources/updated', p => seen.push(p.uri));
+    const end = await listen({ resourceSubscriptions: ['demo://readme'] });
+    await call('touch', {});
+    await until(() => seen.length);
+    await end();
+    await call('touch', {});
+    return { seen: seen.join('|'), times: seen.length, after: text(await call('echo', { text: 'still here' })) };
+  });
+  await step('ping', () => client.ping().then(() => 'pong', err => err.code ?? err.name));
+}
+
+// wide is the conversation with the server in peers_test.go that has what the
+// demo has not.
+async function wide(client, { call, on, listen }) {
+  // pages lists page by page; v2 makes one of them.
+  const pages = async (list, kind, name) => {
+    const all = [];
+    for (let cursor; all.length < 20; ) {
+      const page = await list.call(client, cursor === undefined ? undefined : { cursor });
+      all.push(page[kind].map(entry => entry[name]));
+      if ((cursor = page.nextCursor) === undefined) break;
+    }
+    return all;
+  };
+  const tools = () => pages(client.listTools, 'tools', 'name');
+  await step('pages', async () => ({
+    pages: (await tools()).map(page => page.join(' ')).join('|'),
+    all: (await pages(client.listResources, 'resources', 'uri')).flat().length,
+    bad: await client.listTools({ cursor: 'made up' }).then(() => 'no error', err => err.code)
+  }));
+  await step('structured', async () => {
+    await client.listTools(); // has the SDK compile the output schemas
+    return (await call('weigh', { parts: ['a', 'bb'] })).structuredContent ?? null;
+  });
+  await step('changes', async () => {
+    const seen = {};
+    for (const kind of ['tools', 'prompts', 'resources']) on(`notifications/${kind}/list_changed`, () => (seen[kind] = true));
+    const end = await listen({ toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true });
+    await call('toggle', {});
+    await until(() => seen.tools && seen.prompts && seen.resources);
+    await end();
+    return { ...seen, extra: (await tools()).flat().includes('extra') };
+  });
+  await step('url', async () => ({ text: text(await call('open', {})), ...asked.url }));
+  await step('rounds', async () => ({ text: text(await call('interview', {})) }));
 }

@@ -1,11 +1,11 @@
-// A client of the TypeScript SDK v2: node ts2.mjs VERSION COMMAND ARGS…
+// A client of the TypeScript SDK v2: node ts2.mjs CONVERSATION VERSION COMMAND ARGS…
 // VERSION is a revision to hold it to, or "auto" to let it find out.
-import { Client } from '@modelcontextprotocol/client';
+import { Client, LOG_LEVEL_META_KEY } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { answers, scenario } from './scenario.mjs';
 
-const [, , version, command, ...args] = process.argv;
-const options = { capabilities: { elicitation: { form: {} }, sampling: {}, roots: {} } };
+const [, , conversation, version, command, ...args] = process.argv;
+const options = { capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} } };
 if (version === 'auto') {
   options.versionNegotiation = { mode: 'auto' };
 } else if (version >= '2026') {
@@ -18,11 +18,33 @@ client.setRequestHandler('elicitation/create', request => answers.elicit(request
 client.setRequestHandler('sampling/createMessage', request => answers.sample(request.params));
 client.setRequestHandler('roots/list', () => answers.roots());
 
+const modern = () => client.getNegotiatedProtocolVersion() >= '2026';
+let _meta; // of every call
+
 await scenario(
   client,
-  async () => {
-    await client.connect(new StdioClientTransport({ command, args }));
-    return { version: client.getNegotiatedProtocolVersion(), server: client.getServerVersion()?.name };
+  {
+    connect: async () => {
+      await client.connect(new StdioClientTransport({ command, args }));
+      return { version: client.getNegotiatedProtocolVersion(), server: client.getServerVersion()?.name };
+    },
+    call: (name, args, options) => client.callTool({ name, arguments: args, _meta }, options),
+    on: (method, heard) => client.setNotificationHandler(method, n => heard(n.params)),
+    level: async level => {
+      if (modern()) _meta = { [LOG_LEVEL_META_KEY]: level };
+      else await client.setLoggingLevel(level);
+    },
+    listen: async filter => {
+      if (modern()) {
+        const subscription = await client.listen(filter);
+        return () => subscription.close();
+      }
+      const uris = filter.resourceSubscriptions ?? [];
+      for (const uri of uris) await client.subscribeResource({ uri });
+      return async () => {
+        for (const uri of uris) await client.unsubscribeResource({ uri });
+      };
+    }
   },
-  (name, args, options) => client.callTool({ name, arguments: args }, options)
+  conversation
 );

@@ -1,0 +1,3 @@
+package main
+
+func serveGoSDK() error { return nil }
