@@ -985,7 +985,9 @@ func (s *session) close(cause error) error {
 		return nil
 	}
 	s.closed = true
-	s.cause = cause
+	if !s.deaf { // else the peer has ended it, and may not take what is still written
+		s.cause = cause
+	}
 	err := s.closedError()
 	s.mu.Unlock()
 	s.stop(ErrClosed)
