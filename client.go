@@ -8,10 +8,14 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
 	"net/url"
+	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,6 +26,9 @@ type Client struct {
 	opts ClientOptions
 	caps ClientCapabilities
 	revs []*revision // offered, oldest first
+
+	mu      sync.Mutex
+	handler Handler // all middleware around the request's own next
 }
 
 // ClientOptions say what a client can do and how it works. The zero value
@@ -71,7 +78,7 @@ type ClientOptions struct {
 // It panics if opts name an unknown version, and if info or capabilities hold
 // what is not JSON.
 func NewClient(info Implementation, opts *ClientOptions) *Client {
-	c := &Client{info: info}
+	c := &Client{info: info, handler: func(ctx context.Context, req *Request) (any, error) { return req.next(ctx, req) }}
 	if opts != nil {
 		c.opts = *opts
 	}
@@ -107,6 +114,35 @@ func NewClient(info Implementation, opts *ClientOptions) *Client {
 	return c
 }
 
+// Use puts middleware around every message of the client's sessions, the
+// first outermost; call it before connecting. It sees what the client sends,
+// with [Request.Outgoing] true: each request, "initialize" and
+// "server/discover" too, and again in each round with the server's questions
+// answered; and each notification but "notifications/cancelled", which belongs
+// to its request. The result of such a request is a [json.RawMessage]. It sees
+// what the server sends with Outgoing false: requests, the questions of a
+// modern server as if they were requests, and notifications.
+//
+// Middleware may set other Params, refuse, answer itself, or call the next
+// handler more than once, which sends a request under a new id. What the
+// protocol itself has in _meta is added after it and never seen. That
+// subscriptions hear of changes does not depend on it.
+func (c *Client) Use(middleware ...Middleware) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range slices.Backward(middleware) {
+		c.handler = m(c.handler)
+	}
+}
+
+// pass hands a message to the middleware.
+func (c *Client) pass(ctx context.Context, req *Request) (any, error) {
+	c.mu.Lock()
+	h := c.handler
+	c.mu.Unlock()
+	return h(ctx, req)
+}
+
 // ServerInfo is what a server said of itself when it was connected.
 type ServerInfo struct {
 	Implementation
@@ -132,8 +168,13 @@ type CallOptions struct {
 	// returns. It runs on the caller's goroutine.
 	Progress func(ProgressParams)
 	// Meta is sent with every request, beside what the protocol itself puts
-	// there, which it cannot replace.
+	// there. A call fails when a key is not allowed or belongs to the protocol,
+	// and when a trace context is malformed (2026-07-28 basic § _meta).
 	Meta Meta
+	// Insist sends calls that need a capability which the server did not
+	// declare. Otherwise the typed methods of [ClientSession] send nothing then
+	// and return an error that wraps [errors.ErrUnsupported].
+	Insist bool
 }
 
 // link is the part of a session that all its views share.
@@ -242,6 +283,7 @@ func (cs *ClientSession) discover(ctx context.Context, rev *revision) error {
 		if known.modern && slices.Contains(d.SupportedVersions, known.version) {
 			l.server = ServerInfo{ProtocolVersion: known.version, Instructions: d.Instructions, Capabilities: d.Capabilities}
 			d.Meta.Get(metaServerInfo, &l.server.Implementation) // optional, and for show only
+			l.server.Icons = usableIcons(l.server.Icons)
 			l.speak(known)
 			return nil
 		}
@@ -278,8 +320,9 @@ func (cs *ClientSession) initialize(ctx context.Context) error {
 		return fmt.Errorf("%w: the server speaks %q", errNoCommonVersion, r.ProtocolVersion)
 	}
 	l.server = ServerInfo{r.ServerInfo, rev.version, r.Instructions, r.Capabilities}
+	l.server.Icons = usableIcons(l.server.Icons)
 	l.speak(rev)
-	return l.core.notify(ctx, l.core.out, notifyInitialized, nil, rev)
+	return cs.Notify(ctx, notifyInitialized, nil)
 }
 
 // speak sets the revision of all that follows.
@@ -330,6 +373,9 @@ func (cs *ClientSession) Call(ctx context.Context, method string, params, result
 	if err != nil {
 		return err
 	}
+	if v := reflect.ValueOf(result); result != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
+		return fmt.Errorf("mcp: %s: the result goes into a non-nil pointer, not a %T", method, result)
+	}
 	raw, err := cs.converse(ctx, rev, method, encoded)
 	if err != nil || result == nil {
 		return err
@@ -342,23 +388,122 @@ func (cs *ClientSession) Call(ctx context.Context, method string, params, result
 
 // Notify sends any notification. params encode to a JSON object; nil is none.
 func (cs *ClientSession) Notify(ctx context.Context, method string, params any) error {
-	return cs.link.core.notify(ctx, cs.link.core.out, method, params, cs.link.revision())
+	rev := cs.link.revision()
+	encoded, err := encodeParams(method, params, rev)
+	if err != nil {
+		return err
+	}
+	req, err := cs.outgoing(rev, method, encoded)
+	if err != nil {
+		return err
+	}
+	core := cs.link.core
+	req.next = func(ctx context.Context, req *Request) (any, error) {
+		if req.Params == nil {
+			return nil, core.notify(ctx, core.out, req.Method, nil, rev)
+		}
+		return nil, core.notify(ctx, core.out, req.Method, req.Params, rev)
+	}
+	_, err = cs.link.pass(ctx, req)
+	return err
+}
+
+// outgoing makes a message that the client sends, with the caller's _meta.
+func (cs *ClientSession) outgoing(rev *revision, method string, params []byte) (*Request, error) {
+	if method == "" {
+		return nil, errors.New("mcp: a message needs a method")
+	}
+	req := &Request{Method: method, Params: params, Outgoing: true, session: cs.link.core, out: cs.link.core.out, rev: rev}
+	view, bad := scanParams(params)
+	if bad != nil {
+		return nil, fmt.Errorf("mcp: %s: %s", method, bad.Message)
+	}
+	req.params = view
+	switch method {
+	case methodToolsCall, methodPromptsGet:
+		req.Name, _ = stringValue(view.name)
+		req.Arguments = view.arguments
+	case methodResourcesRead, methodSubscribe, methodUnsubscribe:
+		req.Name, _ = stringValue(view.uri)
+	}
+	return req, nil
+}
+
+// pass hands a message that the client sends to the middleware, and encodes
+// what comes back.
+func (l *link) pass(ctx context.Context, req *Request) (raw json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.core.log.Error("mcp: panic in middleware", "method", req.Method, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("mcp: %s: middleware panicked: %v", req.Method, p)
+		}
+	}()
+	result, err := l.client.pass(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	switch r := result.(type) {
+	case nil:
+		return json.RawMessage("{}"), nil
+	case json.RawMessage:
+		return r, nil
+	}
+	if raw, err = encodeAt(nil, result, req.rev); err != nil {
+		return nil, fmt.Errorf("mcp: %s: result of middleware: %w", req.Method, err)
+	}
+	return raw, nil
 }
 
 // roundTrip sends one request and returns the raw result.
 func (cs *ClientSession) roundTrip(ctx context.Context, rev *revision, method string, params []byte) (json.RawMessage, error) {
-	l, opts := cs.link, cs.opts
-	timeout, limit := opts.limits(&l.client.opts)
+	core := cs.link.core
+	core.mu.Lock()
+	core.lastID++
+	id := IntID(core.lastID)
+	core.mu.Unlock()
+	return cs.request(ctx, rev, method, params, id)
+}
+
+// request sends a request under an id through the middleware.
+func (cs *ClientSession) request(ctx context.Context, rev *revision, method string, params []byte, id ID) (json.RawMessage, error) {
+	if len(cs.opts.Meta) > 0 {
+		err := checkOwnMeta(cs.opts.Meta)
+		if err == nil {
+			params, err = withMeta(params, rev, cs.opts.Meta)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("mcp: %s: %w", method, err)
+		}
+	}
+	req, err := cs.outgoing(rev, method, params)
+	if err != nil {
+		return nil, err
+	}
+	req.ID = id
+	var sent atomic.Bool
+	req.next = func(ctx context.Context, req *Request) (any, error) {
+		if sent.Swap(true) && method != methodListen { // a subscription is known by its id
+			return cs.send(ctx, req, ID{})
+		}
+		return cs.send(ctx, req, id)
+	}
+	return cs.link.pass(ctx, req)
+}
+
+// send sends a request that went through the middleware, and waits.
+func (cs *ClientSession) send(ctx context.Context, req *Request, id ID) (json.RawMessage, error) {
+	l, method := cs.link, req.Method
+	timeout, limit := cs.opts.limits(&l.client.opts)
 	spec := callSpec{
-		method: method, progress: opts.Progress, timeout: timeout, limit: limit,
+		method: method, id: id, progress: cs.opts.Progress, timeout: timeout, limit: limit,
 		keep: method == methodInitialize || method == methodDiscover,
 	}
 	var err error
-	if spec.params, err = cs.addMeta(rev, params, ID{}); err != nil {
+	if spec.params, err = l.stamp(req, ID{}); err != nil {
 		return nil, fmt.Errorf("mcp: %s: %w", method, err)
 	}
 	spec.withToken = func(id ID) []byte {
-		p, _ := cs.addMeta(rev, params, id) // did not fail above
+		p, _ := l.stamp(req, id) // did not fail above
 		return p
 	}
 	return l.core.call(ctx, l.core.out, spec)
@@ -380,10 +525,43 @@ func (o CallOptions) limits(all *ClientOptions) (timeout, limit time.Duration) {
 	return timeout, limit
 }
 
-// addMeta completes the _meta of a request: the caller's own, the progress
-// token, and on a modern revision who is asking
+// stamp completes the params of a request by what the protocol has in _meta:
+// the progress token, and on a modern revision who is asking
 // (2026-07-28 basic § _meta).
-func (cs *ClientSession) addMeta(rev *revision, params []byte, token ID) ([]byte, error) {
+func (l *link) stamp(req *Request, token ID) ([]byte, error) {
+	if req.Params != nil && !hasShape(req.Params, "object") {
+		return nil, errors.New("params must be a JSON object")
+	}
+	add := make(Meta)
+	if !token.IsZero() {
+		add[metaProgressToken] = json.RawMessage(token.raw)
+	}
+	if req.rev.modern {
+		add.Set(metaProtocolVersion, req.rev.version)
+		add.Set(metaClientCapabilities, json.RawMessage(mustEncode(&l.client.caps, req.rev)))
+		add.Set(metaClientInfo, json.RawMessage(mustEncode(&l.client.info, req.rev)))
+		l.mu.Lock()
+		if l.level != "" {
+			add.Set(metaLogLevel, l.level)
+		}
+		l.mu.Unlock()
+	}
+	return withMeta(req.Params, req.rev, add)
+}
+
+// checkOwnMeta checks what a caller puts into _meta
+// (2026-07-28 basic § _meta).
+func checkOwnMeta(m Meta) error {
+	for key, value := range m {
+		if !validTraceContext(key, value) {
+			return fmt.Errorf("_meta.%s is malformed", key)
+		}
+	}
+	return checkMetaKeys(m)
+}
+
+// withMeta returns params with more in their _meta; what add has counts.
+func withMeta(params []byte, rev *revision, add Meta) ([]byte, error) {
 	meta := make(Meta)
 	var rest []byte
 	if params != nil {
@@ -399,28 +577,12 @@ func (cs *ClientSession) addMeta(rev *revision, params []byte, token ID) ([]byte
 		}
 		rest = others[1 : len(others)-1]
 	}
-	for key, value := range cs.opts.Meta {
-		meta[key] = value
-	}
-	if !token.IsZero() {
-		meta[metaProgressToken] = json.RawMessage(token.raw)
-	}
-	if rev.modern {
-		l := cs.link
-		meta.Set(metaProtocolVersion, rev.version)
-		meta.Set(metaClientCapabilities, json.RawMessage(mustEncode(&l.client.caps, rev)))
-		meta.Set(metaClientInfo, json.RawMessage(mustEncode(&l.client.info, rev)))
-		l.mu.Lock()
-		if l.level != "" {
-			meta.Set(metaLogLevel, l.level)
-		}
-		l.mu.Unlock()
-	}
+	maps.Copy(meta, add)
 	if len(meta) == 0 {
 		return params, nil
 	}
 	dst := append([]byte{'{'}, rest...)
-	if len(rest) > 0 {
+	if len(bytes.TrimSpace(rest)) > 0 {
 		dst = append(dst, ',')
 	}
 	dst, err := encodeAt(append(dst, `"_meta":`...), meta, rev)
@@ -536,7 +698,7 @@ func (l *link) answerAll(ctx context.Context, rev *revision, questions InputRequ
 		go func() {
 			r := reply{key, nil, errNoReturn}
 			defer func() { replies <- r }() // deferred for a callback that does not return
-			r.answer, r.err = l.answerSafely(ctx, q.Method, q.Params, rev)
+			r.answer, r.err = l.answerSafely(ctx, key, q, rev)
 		}()
 	}
 	answers := make(InputResponses, len(questions))
@@ -566,15 +728,22 @@ func local(err error) error {
 	return err
 }
 
-// answerSafely answers a question of the server and encodes the answer.
-func (l *link) answerSafely(ctx context.Context, method string, params json.RawMessage, rev *revision) (encoded []byte, err error) {
+// answerSafely answers a question of the server, which the middleware sees as
+// a request, and encodes the answer.
+func (l *link) answerSafely(ctx context.Context, key string, q InputRequest, rev *revision) (encoded []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.core.log.Error("mcp: panic in a callback", "method", method, "panic", p)
+			l.core.log.Error("mcp: panic in a callback", "method", q.Method, "panic", p)
 			err = errors.New("the callback panicked")
 		}
 	}()
-	result, err := l.answer(ctx, method, params, rev)
+	req := &Request{Method: q.Method, ID: StringID(key), Params: q.Params, session: l.core, out: l.core.out, rev: rev}
+	var bad *Error
+	if req.params, bad = scanParams(q.Params); bad != nil {
+		return nil, bad
+	}
+	req.next = l.answer
+	result, err := l.client.pass(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -583,7 +752,8 @@ func (l *link) answerSafely(ctx context.Context, method string, params json.RawM
 
 // answer asks the client's callbacks: for the requests of a legacy server and
 // for the questions of a modern one alike. What was not declared is not served.
-func (l *link) answer(ctx context.Context, method string, params json.RawMessage, rev *revision) (any, error) {
+func (l *link) answer(ctx context.Context, req *Request) (any, error) {
+	method, params, rev := req.Method, req.Params, req.rev
 	if !rev.modern && !methodDefined(method, rev, false) {
 		return nil, methodNotFound(method)
 	}
@@ -713,11 +883,17 @@ func (l *link) ended() {
 }
 
 func (l *link) handle(ctx context.Context, req *Request) (any, error) {
+	req.next = l.receive
+	return l.client.pass(ctx, req)
+}
+
+// receive serves what came through the middleware.
+func (l *link) receive(ctx context.Context, req *Request) (any, error) {
 	if !req.ID.IsZero() {
 		if req.Method == methodPing {
 			return nil, nil
 		}
-		return l.answer(ctx, req.Method, req.Params, req.rev)
+		return l.answer(ctx, req)
 	}
 	o := &l.client.opts
 	if o.Notify != nil { // whatever becomes of Log
@@ -737,6 +913,42 @@ func (l *link) appendResult(dst []byte, req *Request, result any) ([]byte, error
 	return encodeResult(dst, result, req.rev, nil)
 }
 
+// offers reports whether the server declared what a method needs, by the
+// capability's name (2026-07-28 basic/versioning; 2025-11-25 basic/lifecycle §
+// Capability Negotiation).
+func (l *link) offers(method string) (capability string, ok bool) {
+	caps := &l.server.Capabilities
+	switch method {
+	case methodToolsList, methodToolsCall:
+		return "tools", caps.Tools != nil
+	case methodResourcesList, methodTemplatesList, methodResourcesRead:
+		return "resources", caps.Resources != nil
+	case methodPromptsList, methodPromptsGet:
+		return "prompts", caps.Prompts != nil
+	case methodComplete: // 2024-11-05 has the method and no capability
+		return "completions", caps.Completions != nil || !l.revision().atLeast(rev20250326)
+	case methodSetLevel:
+		return "logging", caps.Logging != nil
+	}
+	return "", true
+}
+
+// ask is Call for methods that a server need not have.
+func (cs *ClientSession) ask(ctx context.Context, method string, params, result any) error {
+	if err := cs.mayCall(method); err != nil {
+		return err
+	}
+	return cs.Call(ctx, method, params, result)
+}
+
+// mayCall refuses what the server did not declare.
+func (cs *ClientSession) mayCall(method string) error {
+	if capability, ok := cs.link.offers(method); !ok && !cs.opts.Insist {
+		return fmt.Errorf("mcp: %s: the server did not declare %s: %w", method, capability, errors.ErrUnsupported)
+	}
+	return nil
+}
+
 // maxPages is how many pages a list may have.
 const maxPages = 10000
 
@@ -749,7 +961,7 @@ func pages[T, R any](ctx context.Context, cs *ClientSession, method string, page
 		seen := make(map[string]bool)
 		for range maxPages {
 			result := new(R)
-			if err := cs.Call(ctx, method, &p, result); err != nil {
+			if err := cs.ask(ctx, method, &p, result); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -810,7 +1022,7 @@ func (cs *ClientSession) CallTool(ctx context.Context, name string, args any) (*
 		}
 	}
 	result := new(CallToolResult)
-	if err := cs.Call(ctx, methodToolsCall, &p, result); err != nil {
+	if err := cs.ask(ctx, methodToolsCall, &p, result); err != nil {
 		return nil, err
 	}
 	return result, nil
@@ -874,7 +1086,7 @@ func CallTool[Out any](ctx context.Context, cs *ClientSession, name string, args
 // ReadResource reads a resource.
 func (cs *ClientSession) ReadResource(ctx context.Context, uri string) (*ReadResourceResult, error) {
 	result := new(ReadResourceResult)
-	if err := cs.Call(ctx, methodResourcesRead, &ReadResourceParams{URI: uri}, result); err != nil {
+	if err := cs.ask(ctx, methodResourcesRead, &ReadResourceParams{URI: uri}, result); err != nil {
 		return nil, err
 	}
 	return result, nil
@@ -883,7 +1095,7 @@ func (cs *ClientSession) ReadResource(ctx context.Context, uri string) (*ReadRes
 // GetPrompt gets the messages of a prompt. args may be nil.
 func (cs *ClientSession) GetPrompt(ctx context.Context, name string, args map[string]string) (*GetPromptResult, error) {
 	result := new(GetPromptResult)
-	if err := cs.Call(ctx, methodPromptsGet, &GetPromptParams{Name: name, Arguments: args}, result); err != nil {
+	if err := cs.ask(ctx, methodPromptsGet, &GetPromptParams{Name: name, Arguments: args}, result); err != nil {
 		return nil, err
 	}
 	return result, nil
@@ -892,7 +1104,7 @@ func (cs *ClientSession) GetPrompt(ctx context.Context, name string, args map[st
 // Complete asks how an argument of a prompt or resource template may go on.
 func (cs *ClientSession) Complete(ctx context.Context, p *CompleteParams) (*CompleteResult, error) {
 	result := new(CompleteResult)
-	if err := cs.Call(ctx, methodComplete, p, result); err != nil {
+	if err := cs.ask(ctx, methodComplete, p, result); err != nil {
 		return nil, err
 	}
 	return result, nil
@@ -916,12 +1128,15 @@ func (cs *ClientSession) SetLogLevel(ctx context.Context, level LoggingLevel) er
 		return fmt.Errorf("mcp: %q is not a log level", level)
 	}
 	if cs.link.revision().modern {
+		if err := cs.mayCall(methodSetLevel); err != nil {
+			return err
+		}
 		cs.link.mu.Lock()
 		defer cs.link.mu.Unlock()
 		cs.link.level = level
 		return nil
 	}
-	return cs.Call(ctx, methodSetLevel, &SetLevelParams{Level: level}, nil)
+	return cs.ask(ctx, methodSetLevel, &SetLevelParams{Level: level}, nil)
 }
 
 // RootsChanged tells the server that the roots are others now, if the client
@@ -968,9 +1183,17 @@ type Subscription struct {
 // Listen asks to be told of changes: of the lists and resources that f names.
 // A modern server is asked by subscriptions/listen, an older one by
 // resources/subscribe, and it tells of changed lists unasked. ctx bounds the
-// asking only. End the subscription with its Close.
+// asking only. End the subscription with its Close. Where the server declared
+// nothing of what f asks for, the error wraps [errors.ErrUnsupported], unless
+// [CallOptions] insist.
 func (cs *ClientSession) Listen(ctx context.Context, f SubscriptionFilter) (*Subscription, error) {
 	l := cs.link
+	honoured := f
+	if !cs.opts.Insist {
+		if honoured = l.server.Capabilities.honours(f); !honoured.any() && f.any() {
+			return nil, fmt.Errorf("mcp: listen: the server declared nothing of what was asked: %w", errors.ErrUnsupported)
+		}
+	}
 	sub := &Subscription{link: l, acked: make(chan SubscriptionFilter, 1), wake: make(chan struct{}, 1)}
 	rev := l.revision()
 	l.mu.Lock()
@@ -982,7 +1205,7 @@ func (cs *ClientSession) Listen(ctx context.Context, f SubscriptionFilter) (*Sub
 		l.subID++
 		sub.id = StringID(fmt.Sprintf("listen-%d", l.subID))
 	} else {
-		sub.Honored = l.server.Capabilities.honours(f)
+		sub.Honored = honoured
 	}
 	l.mu.Unlock()
 	var err error
@@ -1011,18 +1234,15 @@ func (cs *ClientSession) subscribe(ctx context.Context, uris []string) error {
 // what of it it will do.
 func (cs *ClientSession) listenModern(ctx context.Context, sub *Subscription, f SubscriptionFilter, rev *revision) error {
 	params, err := encodeAt(nil, &ListenParams{Notifications: f}, rev)
-	if err == nil {
-		params, err = cs.addMeta(rev, params, ID{})
-	}
 	if err != nil {
 		return fmt.Errorf("mcp: %s: %w", methodListen, err)
 	}
-	core := cs.link.core
 	listening, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	sub.cancel = cancel
 	ended := make(chan error, 1)
 	go func() {
-		_, err := core.call(listening, core.out, callSpec{method: methodListen, id: sub.id, params: params})
+		forever := cs.With(CallOptions{Timeout: -1, MaxTimeout: -1, Meta: cs.opts.Meta})
+		_, err := forever.request(listening, rev, methodListen, params, sub.id)
 		sub.end(err)
 		ended <- err
 	}()
@@ -1089,6 +1309,11 @@ func (l *link) route(note *Request) {
 			sub.add(c)
 		}
 	}
+}
+
+// any reports whether a filter asks for anything.
+func (f *SubscriptionFilter) any() bool {
+	return f.ToolsListChanged || f.PromptsListChanged || f.ResourcesListChanged || len(f.ResourceSubscriptions) > 0
 }
 
 // wants reports whether a filter asks for a change.

@@ -108,10 +108,12 @@ func errorOf(m Message, code int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"refused"}}`, m.ID, code)
 }
 
-const discovered = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}`
+const declaresAll = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}}`
+
+const discovered = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":` + declaresAll + `,"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}`
 
 func initializedAs(version string) string {
-	return `{"protocolVersion":"` + version + `","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`
+	return `{"protocolVersion":"` + version + `","capabilities":` + declaresAll + `,"serverInfo":{"name":"s","version":"1"}}`
 }
 
 // modern is a server of 2026-07-28 that answers the rest by next.
@@ -317,12 +319,12 @@ func TestClientModernFrames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mine := Meta{"a": json.RawMessage(`{"n":9007199254740993}`), metaProtocolVersion: json.RawMessage(`"x"`), "b": json.RawMessage(`1`)}
-		params := json.RawMessage(`{"cursor":"c","_meta":{"b":2,"c":3,"io.modelcontextprotocol/clientInfo":7}}`)
+		mine := Meta{"a": json.RawMessage(`{"n":9007199254740993}`), "b": json.RawMessage(`1`)}
+		params := json.RawMessage(`{"cursor":"c","_meta":{"b":2,"c":3,"io.modelcontextprotocol/clientInfo":7,"io.modelcontextprotocol/protocolVersion":"x"}}`)
 		if err := cs.With(CallOptions{Meta: mine, Progress: func(ProgressParams) {}}).Call(t.Context(), methodToolsList, params, nil); err != nil {
 			t.Fatal(err)
 		}
-		if len(mine) != 3 || string(mine[metaProtocolVersion]) != `"x"` {
+		if len(mine) != 2 || string(mine["b"]) != `1` {
 			t.Errorf("the caller's map changed: %v", mine)
 		}
 		if err := cs.RootsChanged(t.Context()); err != nil {

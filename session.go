@@ -87,8 +87,12 @@ type Request struct {
 	// Principal names who sent the message, when authorization established
 	// that; "" otherwise.
 	Principal string
+	// Outgoing says that this side sends the message: only the middleware of
+	// a [Client] sees such requests.
+	Outgoing bool
 
 	session *session
+	next    Handler   // what is inside the middleware; client side only
 	out     stream    // the way out for all that belongs to this request
 	rev     *revision // the revision it is served at
 	params  paramsView
