@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -105,12 +106,17 @@ func Errorf(code int, format string, args ...any) *Error {
 }
 
 // Error returns the message and the code.
-func (e *Error) Error() string { return fmt.Sprintf("mcp: %s (code %d)", e.Message, e.Code) }
+func (e *Error) Error() string {
+	if e == nil { // a nil *Error in an error is a mistake, but no reason to panic
+		return "mcp: nil error"
+	}
+	return fmt.Sprintf("mcp: %s (code %d)", e.Message, e.Code)
+}
 
 // Is reports whether target is an *Error with the same code.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
-	return ok && t.Code == e.Code
+	return ok && t != nil && e != nil && t.Code == e.Code
 }
 
 // withData returns e with data encoded as its Data.
@@ -250,20 +256,24 @@ func decodeError(raw []byte) (*Error, error) {
 	return e, nil
 }
 
-// splitBatch returns the members of a batch (2025-03-26 basic § Batching).
-// ok is false when the frame is not an array; a frame that is not JSON is
-// left to decodeMessage to refuse.
-func splitBatch(frame []byte) (members [][]byte, ok bool) {
+// splitBatch returns the members of a batch (2025-03-26 basic § Batching),
+// which is an array. They come one by one, since a batch may have very many.
+// A frame that is not JSON is left to decodeMessage to refuse.
+func splitBatch(frame []byte) (members iter.Seq[[]byte], ok bool) {
 	s := scanner{data: frame}
 	if s.peek() != '[' {
 		return nil, false
 	}
-	s.open('[')
-	for n := 0; s.more(']', n); n++ {
-		members = append(members, s.skip())
+	s.skip()
+	if s.end(); s.err != nil {
+		return nil, false
 	}
-	s.end()
-	return members, s.err == nil
+	return func(yield func([]byte) bool) {
+		s := scanner{data: frame}
+		s.open('[')
+		for n := 0; s.more(']', n) && yield(s.skip()); n++ {
+		}
+	}, true
 }
 
 // The append functions write one envelope each, without a line end. params,

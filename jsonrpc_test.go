@@ -223,8 +223,10 @@ func TestSplitBatch(t *testing.T) {
 	} {
 		members, ok := splitBatch([]byte(c.frame))
 		got := []string{}
-		for _, m := range members {
-			got = append(got, string(m))
+		if ok {
+			for m := range members {
+				got = append(got, string(m))
+			}
 		}
 		if ok != (c.want != nil) || ok && strings.Join(got, "|") != strings.Join(c.want, "|") {
 			t.Errorf("%q split into %q, %v", c.frame, got, ok)

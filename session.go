@@ -7,10 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -50,6 +54,22 @@ type Conn interface {
 
 // ErrClosed is the error of every call on a session that has ended.
 var ErrClosed = errors.New("mcp: session closed")
+
+// A doingError is an error with what failed by it.
+type doingError struct {
+	doing string
+	err   error
+}
+
+// doing returns err with what failed by it. The text has the package's name
+// once, however often an error is wrapped.
+func doing(what string, err error) error { return &doingError{what, err} }
+
+func (e *doingError) Error() string {
+	return "mcp: " + e.doing + ": " + strings.TrimPrefix(e.err.Error(), "mcp: ")
+}
+
+func (e *doingError) Unwrap() error { return e.err }
 
 // A Handler answers one request: with a result that encodes to a JSON object
 // (nil is the empty object), or with an error. An [*Error] reaches the peer
@@ -103,11 +123,19 @@ type Request struct {
 	// answer, unless it was cancelled.
 	answered func(cancelled bool)
 
-	mu       sync.Mutex
-	ended    bool  // answered or cancelled: nothing more may leave
-	why      error // why it was cancelled
-	progress float64
-	reported bool
+	mu     sync.Mutex
+	ended  bool  // answered or cancelled: nothing more may leave
+	why    error // why it was cancelled
+	report report
+}
+
+// report is how far a request says it has come, under its mu.
+type report struct {
+	some  bool        // reported at all
+	last  float64     // the greatest value so far
+	spent time.Time   // progressEvery for each notice sent, from the first on
+	held  []byte      // the newest notice, which came too soon after others
+	timer *time.Timer // sends held; not nil while there is one
 }
 
 // clientFacts is what a client said of itself.
@@ -142,31 +170,93 @@ func (r *Request) Meta() Meta {
 
 // Progress tells the peer how far the request has come, if it asked for that,
 // and does nothing otherwise. A value that is not greater than the one before
-// is left out, as is anything after the request ended
+// is left out, as is anything after the request ended. When notices come in a
+// burst, all but the newest of them may be left out, too; that one leaves a
+// few milliseconds later, or before the answer
 // (2026-07-28 basic/patterns/progress).
 func (r *Request) Progress(ctx context.Context, p ProgressParams) error {
 	if r.params.progressToken == nil {
 		return nil
 	}
+	p.ProgressToken, _ = parseID(r.params.progressToken)
+	frame, err := encodeNotification(notifyProgress, &p, r.rev)
+	if err != nil {
+		return err
+	}
+	if err := r.out.room(ctx); err != nil {
+		return doing(notifyProgress, err)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended || r.reported && p.Progress <= r.progress {
+	if r.ended || r.report.some && p.Progress <= r.report.last {
 		return nil
 	}
-	r.reported, r.progress = true, p.Progress
-	p.ProgressToken, _ = parseID(r.params.progressToken)
-	return r.session.notify(ctx, r.out, notifyProgress, &p, r.rev)
+	r.report.some, r.report.last = true, p.Progress
+	wait := r.report.due()
+	if r.report.held == nil && wait <= 0 {
+		return r.putProgress(frame)
+	}
+	if r.report.held = frame; r.report.timer == nil {
+		r.report.timer = time.AfterFunc(wait, r.releaseProgress)
+	}
+	return nil
+}
+
+// due returns how long the next notice must wait.
+func (p *report) due() time.Duration {
+	return time.Until(p.spent.Add(-(progressBurst - 1) * progressEvery))
+}
+
+// releaseProgress sends the notice that was held.
+func (r *Request) releaseProgress() {
+	if r.out.room(r.session.ctx) != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.report.timer = nil; !r.ended {
+		r.flushProgress()
+	}
+}
+
+// flushProgress sends the notice that was held, if any. Under r.mu.
+func (r *Request) flushProgress() {
+	if r.report.timer != nil {
+		r.report.timer.Stop()
+		r.report.timer = nil
+	}
+	if frame := r.report.held; frame != nil {
+		r.report.held = nil
+		r.putProgress(frame) // an error would be that of the answer
+	}
+}
+
+// putProgress sends a notice. Under r.mu.
+func (r *Request) putProgress(frame []byte) error {
+	if now := time.Now(); r.report.spent.Before(now) {
+		r.report.spent = now
+	}
+	r.report.spent = r.report.spent.Add(progressEvery)
+	return r.out.put(frame)
 }
 
 // notify sends a notification that belongs to the request, unless the request
 // has ended.
 func (r *Request) notify(ctx context.Context, method string, params any) error {
+	frame, err := encodeNotification(method, params, r.rev)
+	if err != nil {
+		return err
+	}
+	// Nobody waits under the lock, which whoever cancels needs.
+	if err := r.out.room(ctx); err != nil {
+		return doing(method, err)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return nil
 	}
-	return r.session.notify(ctx, r.out, method, params, r.rev)
+	return r.out.put(frame)
 }
 
 // end marks the request as answered or cancelled and reports whether it was
@@ -174,9 +264,24 @@ func (r *Request) notify(ctx context.Context, method string, params any) error {
 func (r *Request) end() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	first := !r.ended
-	r.ended = true
-	return first
+	if r.ended {
+		return false
+	}
+	if r.ended = true; r.report.timer != nil {
+		r.report.timer.Stop()
+	}
+	return true
+}
+
+// finish is end for the handler, before the answer is sent: the newest
+// progress leaves first.
+func (r *Request) finish() bool {
+	r.mu.Lock()
+	if !r.ended {
+		r.flushProgress()
+	}
+	r.mu.Unlock()
+	return r.end()
 }
 
 // cancelledByPeer is the cause of a handler's context when the peer cancelled
@@ -321,12 +426,21 @@ func repeatedMember(s *scanner, seen [][]byte) (name []byte, found bool) {
 // A stream is the way out of one side of a session. Every connection has one;
 // a request over HTTP has its own.
 type stream interface {
-	// send queues a frame. It waits, within ctx, only when the peer is far
-	// behind.
-	send(ctx context.Context, frame []byte) error
+	// room waits, within ctx, while the peer is far behind.
+	room(ctx context.Context) error
+	// put queues a frame, without waiting for the peer.
+	put(frame []byte) error
 	// answer sends the last frame of a request; nil when a cancelled request
 	// gets none. It waits when the peer is far behind.
 	answer(frame []byte)
+}
+
+// send queues a frame. It waits, within ctx, only when the peer is far behind.
+func send(ctx context.Context, out stream, frame []byte) error {
+	if err := out.room(ctx); err != nil {
+		return err
+	}
+	return out.put(frame)
 }
 
 // A side is what a session does with the messages it is given: the server's
@@ -360,7 +474,15 @@ const (
 	drainTime   = 5 * time.Second
 	flushTime   = 2 * time.Second
 	cancelTime  = 50 * time.Millisecond // to tell a peer that we gave up
-	maxProgress = 256                   // progress notices waiting for their callback, a call
+	noteTime    = time.Second           // for the callbacks of what came before the end
+	settleTime  = 100 * time.Millisecond
+	cleanTime   = 5 * time.Second // for all that OnClose registered
+	maxSilent   = 3               // periods without a sign of life before the peer is lost
+	maxRefused  = 64              // answers to members of a batch that are no messages
+	maxProgress = 256             // progress notices waiting for their callback, a call
+
+	progressBurst = 16 // notices of a request that may leave at once
+	progressEvery = 10 * time.Millisecond
 )
 
 // A session is one side of a conversation.
@@ -377,13 +499,46 @@ type session struct {
 	running map[ID]*Request // the peer's requests being served
 	busy    int             // requests whose answer has not been handed over
 	idle    chan struct{}   // closed when busy is 0, if someone waits
-	notes   []*Request      // notifications that wait for their callback
-	noting  bool            // a goroutine works on notes
 	batches bool            // the negotiated revision has batches
 	cause   error           // why the session ended; nil when we closed it
 	deaf    bool            // the peer says no more: no answer can come
 	closed  bool
 	done    chan struct{} // closed when the session is over
+
+	notes     []note // what waits for its callback
+	noteBytes int
+	noted     int64         // how many there have been
+	told      int64         // how many are over
+	noting    bool          // a goroutine works on notes
+	mute      bool          // the rest of them are dropped
+	toldOne   chan struct{} // closed when told grows, if someone waits
+	slow      int64         // the note that a call has waited for in vain
+
+	stray    func(m *Message, err error) // the option of both sides
+	cleanups []func()                    // OnClose
+	over     bool                        // what OnClose registers now runs at once
+	cleaned  chan struct{}               // closed when they have run or been given up
+
+	heard  atomic.Int64 // messages since the pinger looked last
+	pinger *pinger      // nil without keepalive
+}
+
+// A note waits for the user's callback: a notification, or a message that
+// nobody waits for.
+type note struct {
+	req *Request
+	m   *Message // of a stray message, as far as it could be read
+	err error    // what is wrong with it
+}
+
+func (n *note) size() int {
+	switch {
+	case n.req != nil:
+		return len(n.req.Params)
+	case n.m != nil:
+		return len(n.m.Params) + len(n.m.Result)
+	}
+	return 0
 }
 
 func newSession(ctx context.Context, side side, log *slog.Logger) *session {
@@ -393,7 +548,7 @@ func newSession(ctx context.Context, side side, log *slog.Logger) *session {
 	s := &session{
 		side: side, log: log,
 		calls: make(map[ID]*call), running: make(map[ID]*Request),
-		done: make(chan struct{}),
+		done: make(chan struct{}), cleaned: make(chan struct{}),
 	}
 	s.ctx, s.stop = context.WithCancelCause(ctx)
 	return s
@@ -415,8 +570,9 @@ func (s *session) read(conn Conn) {
 		var bad *Error
 		switch {
 		case err == nil:
-		case errors.As(err, &bad):
-			s.refuse(s.out, ID{}, bad)
+		case errors.As(err, &bad) && bad != nil:
+			s.heard.Add(1)
+			s.refuse(s.out, Message{}, bad)
 			continue
 		case errors.Is(err, io.EOF):
 			s.inputEnded(err)
@@ -426,9 +582,14 @@ func (s *session) read(conn Conn) {
 			return
 		}
 		if req := s.deliver(frame, s.out); req != nil {
-			s.out.room() // who asks and does not read the answers is not read either
+			s.out.room(s.ctx) // who asks and does not read the answers is not read either
 			if s.side.inline(req) {
-				s.serve(req)
+				served := make(chan struct{})
+				go func() { // a handler that ends its goroutine must not end the reader
+					defer close(served)
+					s.serve(req)
+				}()
+				<-served
 				continue
 			}
 			go s.read(conn)
@@ -471,6 +632,7 @@ func (s *session) inputEnded(cause error) {
 // the caller then passes to serve; everything else it deals with itself,
 // without ever running user code or waiting.
 func (s *session) deliver(frame []byte, out stream) *Request {
+	s.heard.Add(1)
 	if members, ok := splitBatch(frame); ok {
 		s.deliverBatch(members, out)
 		return nil
@@ -484,16 +646,18 @@ func (s *session) route(m Message, isResponse bool, bad *Error, out stream) *Req
 	switch {
 	case bad != nil && isResponse:
 		if !s.complete(m.ID, outcome{err: fmt.Errorf("mcp: invalid response: %s", bad.Message)}) {
-			s.log.Warn("mcp: invalid response", "error", bad.Message)
+			s.strayed(m, bad)
 		}
 	case bad != nil:
-		s.refuse(out, m.ID, bad)
-	case isResponse && m.Error != nil:
-		if !s.complete(m.ID, outcome{err: m.Error}) {
-			s.log.Warn("mcp: error response to no request of ours", "code", m.Error.Code)
-		}
+		s.refuse(out, m, bad)
 	case isResponse:
-		s.complete(m.ID, outcome{result: m.Result}) // a late answer is dropped
+		o := outcome{result: m.Result}
+		if m.Error != nil {
+			o.err = m.Error
+		}
+		if !s.complete(m.ID, o) {
+			s.strayed(m, errNotAsked)
+		}
 	default:
 		req := &Request{Method: m.Method, ID: m.ID, Params: m.Params, session: s, out: out}
 		if m.IsRequest() {
@@ -504,24 +668,33 @@ func (s *session) route(m Message, isResponse bool, bad *Error, out stream) *Req
 	return nil
 }
 
+// errNotAsked is what is wrong with a response to nothing that waits.
+var errNotAsked = errors.New("mcp: a response to no request of ours, or to one that was given up")
+
 // deliverBatch takes the members of a batch. Their answers leave together
 // (2025-03-26 basic § Batching).
-func (s *session) deliverBatch(members [][]byte, out stream) {
+func (s *session) deliverBatch(members iter.Seq[[]byte], out stream) {
 	s.mu.Lock()
 	allowed := s.batches
 	s.mu.Unlock()
 	if !allowed {
-		s.refuse(out, ID{}, Errorf(CodeInvalidRequest, "batches are not part of this protocol revision"))
-		return
-	}
-	if len(members) == 0 {
-		s.refuse(out, ID{}, Errorf(CodeInvalidRequest, "a batch must not be empty"))
+		s.refuse(out, Message{}, Errorf(CodeInvalidRequest, "batches are not part of this protocol revision"))
 		return
 	}
 	b := &batchStream{out: out, waiting: 1}
-	for _, member := range members {
-		b.add()
+	refused, empty := 0, true
+	for member := range members {
+		empty = false
 		m, isResponse, bad := decodeMessage(member)
+		if bad != nil {
+			// A member may be two bytes, and its refusal a hundred.
+			if refused++; refused == maxRefused {
+				m, isResponse, bad = Message{}, false, Errorf(CodeInvalidRequest, "too many members of the batch are no messages")
+			} else if refused > maxRefused {
+				continue
+			}
+		}
+		b.add()
 		if answered := bad == nil && m.IsRequest() || bad != nil && !isResponse; !answered {
 			b.answer(nil)
 			s.route(m, isResponse, bad, out)
@@ -529,17 +702,34 @@ func (s *session) deliverBatch(members [][]byte, out stream) {
 			go s.serve(req)
 		}
 	}
+	if empty {
+		s.refuse(out, Message{}, Errorf(CodeInvalidRequest, "a batch must not be empty"))
+		return
+	}
 	b.answer(nil)
 }
 
-// refuse answers a message that is no request.
-func (s *session) refuse(out stream, id ID, bad *Error) {
-	s.log.Warn("mcp: message refused", "code", bad.Code, "error", bad.Message)
-	if s.side.mayAnswer() {
-		out.answer(appendError(nil, id, bad))
-	} else {
+// refuse answers a message that is no request. m is what could be read of it.
+func (s *session) refuse(out stream, m Message, bad *Error) {
+	s.strayed(m, bad)
+	if !s.side.mayAnswer() {
 		out.answer(nil)
+		return
 	}
+	out.answer(appendError(nil, m.ID, bad))
+}
+
+// strayed deals with a message that nobody waits for.
+func (s *session) strayed(m Message, err error) {
+	s.log.Warn("mcp: stray message", "error", err)
+	if s.stray == nil {
+		return
+	}
+	n := note{err: err}
+	if !m.ID.IsZero() || m.Method != "" || m.Result != nil || m.Error != nil {
+		n.m = &m
+	}
+	s.queueNote(n)
 }
 
 // accept makes a request ready to be served, or refuses it and returns nil.
@@ -572,10 +762,15 @@ func (s *session) accept(req *Request) *Request {
 	case s.side.mayAnswer():
 		req.out.answer(appendError(nil, req.ID, bad))
 	default:
-		s.log.Warn("mcp: request refused", "method", req.Method, "error", bad.Message)
+		s.strayed(req.message(), bad)
 		req.out.answer(nil)
 	}
 	return nil
+}
+
+// message returns the message that the request came in.
+func (r *Request) message() Message {
+	return Message{ID: r.ID, Method: r.Method, Params: r.Params}
 }
 
 // serve runs the handler of an accepted request and sends what it returns.
@@ -603,7 +798,7 @@ func (s *session) finish(req *Request, result any, err error) {
 	s.mu.Lock()
 	delete(s.running, req.ID) // who has the answer may use the id again
 	s.mu.Unlock()
-	if !req.end() {
+	if !req.finish() {
 		frame = nil // a cancelled request is not answered
 	}
 	req.cancel(nil)
@@ -668,7 +863,7 @@ func (s *session) notified(req *Request) {
 		bad = s.side.admit(req)
 	}
 	if bad != nil {
-		s.log.Warn("mcp: notification ignored", "method", req.Method, "error", bad.Message)
+		s.strayed(req.message(), bad)
 		return
 	}
 	switch req.Method {
@@ -677,21 +872,31 @@ func (s *session) notified(req *Request) {
 	case notifyProgress:
 		s.progressed(req)
 	}
+	s.queueNote(note{req: req})
+}
+
+// queueNote puts a note behind those that wait for their callback.
+func (s *session) queueNote(n note) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.notes) >= maxNotes {
-		s.log.Warn("mcp: notification dropped", "method", req.Method)
+	switch {
+	case s.closed:
+		return
+	case len(s.notes) >= maxNotes, s.noteBytes >= maxBacklog:
+		s.log.Warn("mcp: too much waits for its callback; a notification is dropped")
 		return
 	}
-	s.notes = append(s.notes, req)
+	s.notes = append(s.notes, n)
+	s.noteBytes += n.size()
+	s.noted++
 	if !s.noting {
 		s.noting = true
 		go s.runNotes()
 	}
 }
 
-// runNotes handles notifications in the order they came in, and ends when
-// there are no more.
+// runNotes runs the callbacks of what came in, in that order, and ends when
+// there is no more.
 func (s *session) runNotes() {
 	ended := false
 	defer func() {
@@ -701,18 +906,104 @@ func (s *session) runNotes() {
 		}
 	}()
 	for {
-		s.mu.Lock()
-		if len(s.notes) == 0 || s.closed {
-			s.notes, s.noting = nil, false
-			s.mu.Unlock()
+		n, ok := s.nextNote()
+		switch {
+		case !ok:
 			ended = true
 			return
+		case n.req == nil:
+			s.runStray(n)
+		default:
+			if _, err := s.run(s.ctx, n.req); err != nil {
+				s.log.Warn("mcp: notification failed", "method", n.req.Method, "error", err)
+			}
 		}
-		req := s.notes[0]
-		s.notes = s.notes[1:]
+	}
+}
+
+func (s *session) nextNote() (n note, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = s.noted - int64(len(s.notes))
+	if s.toldOne != nil {
+		close(s.toldOne)
+		s.toldOne = nil
+	}
+	if len(s.notes) == 0 || s.mute {
+		s.notes, s.noteBytes, s.noting = nil, 0, false
+		return note{}, false
+	}
+	n, s.notes = s.notes[0], s.notes[1:]
+	s.noteBytes -= n.size()
+	return n, true
+}
+
+func (s *session) runStray(n note) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("mcp: panic in Stray", "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	s.stray(n.m, n.err)
+}
+
+// awaitNotes waits, within d, until the callbacks of the first upTo notes are
+// over, and reports whether they are. A callback does not wait for itself.
+func (s *session) awaitNotes(upTo int64, d time.Duration) bool {
+	var timer *time.Timer
+	for {
+		s.mu.Lock()
+		if s.told >= upTo || s.mute {
+			s.mu.Unlock()
+			return true
+		}
+		if s.toldOne == nil {
+			s.toldOne = make(chan struct{})
+		}
+		next := s.toldOne
 		s.mu.Unlock()
-		if _, err := s.run(s.ctx, req); err != nil {
-			s.log.Warn("mcp: notification failed", "method", req.Method, "error", err)
+		if timer == nil {
+			if insideCallback() {
+				return true
+			}
+			timer = time.NewTimer(d)
+			defer timer.Stop()
+		}
+		select {
+		case <-next:
+		case <-timer.C:
+			return false
+		}
+	}
+}
+
+// settle lets the callbacks of notifications that came before the answer to a
+// call run before the call returns, so that a log message is there when the
+// result is. The wait is short, since a callback may wait for the very caller,
+// and a callback that has been waited for in vain is not waited for again.
+func (s *session) settle(o outcome) {
+	s.mu.Lock()
+	wait := s.told < o.notes && s.slow != s.told+1
+	s.mu.Unlock()
+	if wait && !s.awaitNotes(o.notes, settleTime) {
+		s.mu.Lock()
+		s.slow = s.told + 1
+		s.mu.Unlock()
+	}
+}
+
+// insideCallback reports whether its caller runs within a callback for
+// notifications or clean-up, of any session.
+func insideCallback() bool {
+	var pcs [256]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if strings.HasSuffix(f.Function, ".(*session).runNotes") || strings.HasSuffix(f.Function, ".(*session).runCleanups") {
+			return true
+		}
+		if !more {
+			return false
 		}
 	}
 }
@@ -745,6 +1036,7 @@ func (s *session) cancelled(note *Request) {
 type outcome struct {
 	result json.RawMessage
 	err    error
+	notes  int64 // how many notes were there before it
 }
 
 // A call is a request of ours that waits for its answer.
@@ -774,14 +1066,14 @@ type callSpec struct {
 // the caller's goroutine, in order, before call returns.
 func (s *session) call(ctx context.Context, out stream, spec callSpec) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("mcp: %s: %w", spec.method, err)
+		return nil, doing(spec.method, err)
 	}
 	c := &call{answer: make(chan outcome, 1), active: make(chan struct{}, 1), onNotice: spec.progress}
 	s.mu.Lock()
 	if s.closed || s.deaf {
 		err := s.closedError()
 		s.mu.Unlock()
-		return nil, fmt.Errorf("mcp: %s: %w", spec.method, err)
+		return nil, doing(spec.method, err)
 	}
 	id := spec.id
 	if id.IsZero() {
@@ -796,20 +1088,22 @@ func (s *session) call(ctx context.Context, out stream, spec callSpec) (json.Raw
 		params = spec.withToken(id)
 	}
 	if err := sendWithin(ctx, spec.timeout, out, appendRequest(nil, id, spec.method, params)); err != nil {
-		return nil, fmt.Errorf("mcp: %s: %w", spec.method, err)
+		return nil, doing(spec.method, err)
 	}
 	o, answered := s.await(ctx, c, spec)
 	if !answered && !s.forget(id) {
 		o = <-c.answer // it came just then: there is nothing to cancel
 		c.report(s.log)
-	} else if !answered && !spec.keep {
+	} else if answered {
+		s.settle(o)
+	} else if !spec.keep {
 		note, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 		defer stop()
 		s.notify(note, out, notifyCancelled, &CancelledParams{RequestID: id, Reason: o.err.Error()}, rev20260728)
 	}
 	var peer *Error
 	if o.err != nil && !errors.As(o.err, &peer) {
-		o.err = fmt.Errorf("mcp: %s: %w", spec.method, o.err)
+		o.err = doing(spec.method, o.err)
 	}
 	return o.result, o.err
 }
@@ -822,7 +1116,7 @@ func sendWithin(ctx context.Context, d time.Duration, out stream, frame []byte) 
 		ctx, stop = context.WithTimeout(ctx, d)
 		defer stop()
 	}
-	return out.send(ctx, frame)
+	return send(ctx, out, frame)
 }
 
 // await waits for the answer of a call, and for its progress meanwhile. It
@@ -921,6 +1215,7 @@ func (s *session) complete(id ID, o outcome) bool {
 	s.mu.Lock()
 	c := s.calls[id]
 	delete(s.calls, id)
+	o.notes = s.noted
 	s.mu.Unlock()
 	if c == nil {
 		return false
@@ -947,23 +1242,117 @@ func encodeParams(method string, params any, rev *revision) ([]byte, error) {
 	encoded, err := encodeAt(nil, params, rev)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("mcp: %s: %w", method, err)
+		return nil, doing(method, err)
 	case !hasShape(encoded, "object"):
 		return nil, fmt.Errorf("mcp: %s: params must encode to a JSON object", method)
 	}
 	return encoded, nil
 }
 
+func encodeNotification(method string, params any, rev *revision) ([]byte, error) {
+	encoded, err := encodeParams(method, params, rev)
+	if err != nil {
+		return nil, err
+	}
+	return appendNotification(nil, method, encoded), nil
+}
+
 // notify sends a notification.
 func (s *session) notify(ctx context.Context, out stream, method string, params any, rev *revision) error {
-	encoded, err := encodeParams(method, params, rev)
+	frame, err := encodeNotification(method, params, rev)
 	if err != nil {
 		return err
 	}
-	if err := out.send(ctx, appendNotification(nil, method, encoded)); err != nil {
-		return fmt.Errorf("mcp: %s: %w", method, err)
+	if err := send(ctx, out, frame); err != nil {
+		return doing(method, err)
 	}
 	return nil
+}
+
+// A pinger keeps an eye on a quiet peer, by a timer.
+type pinger struct {
+	every   time.Duration
+	out     stream
+	timer   *time.Timer
+	silent  int   // periods in a row without a sign of life
+	pending *call // the ping that has not been answered, as far as we know
+	id      ID    // of pending
+}
+
+// keepAlive pings a quiet peer from now on, and ends the session when there
+// has been no sign of life for three periods while neither side works for the
+// other (2025-11-25 basic/utilities/ping).
+func (s *session) keepAlive(every time.Duration, out stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if every > 0 && !s.closed && s.pinger == nil {
+		p := &pinger{every: every, out: out}
+		p.timer = time.AfterFunc(every, func() { s.look(p) })
+		s.pinger = p
+	}
+}
+
+// look is what a pinger does after each period.
+func (s *session) look(p *pinger) {
+	heard := s.heard.Swap(0)
+	alive := heard > 0
+	if p.pending != nil {
+		select {
+		case o := <-p.pending.answer:
+			if errors.Is(o.err, Errorf(CodeMethodNotFound, "")) {
+				s.log.Warn("mcp: the peer has no ping; it is not pinged any more")
+				return
+			}
+			p.pending = nil
+			heard-- // a peer that only answers pings is quiet
+		default:
+		}
+	}
+	s.mu.Lock()
+	busy := len(s.running) + len(s.calls)
+	if s.calls[p.id] != nil {
+		busy-- // the ping itself
+	}
+	s.mu.Unlock()
+	switch {
+	case alive || busy > 0: // who works, or waits for us, need not answer pings meanwhile
+		p.silent = 0
+	default:
+		if p.silent++; p.silent == maxSilent {
+			s.close(fmt.Errorf("mcp: no sign of life from the peer within %v", maxSilent*p.every))
+			return
+		}
+		s.log.Warn("mcp: no sign of life from the peer", "for", time.Duration(p.silent)*p.every)
+	}
+	if heard <= 0 && p.pending == nil {
+		s.ping(p)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		p.timer.Reset(p.every)
+	}
+}
+
+// ping sends a ping whose answer is looked for after the next period.
+func (s *session) ping(p *pinger) {
+	c := &call{answer: make(chan outcome, 1)}
+	s.mu.Lock()
+	if s.closed || s.deaf {
+		s.mu.Unlock()
+		return
+	}
+	s.lastID++
+	p.id, p.pending = IntID(s.lastID), c
+	s.calls[p.id] = c
+	s.mu.Unlock()
+	ctx, stop := context.WithTimeout(s.ctx, p.every)
+	defer stop()
+	if err := send(ctx, p.out, appendRequest(nil, p.id, methodPing, nil)); err != nil {
+		s.log.Warn("mcp: ping failed", "error", err)
+		s.forget(p.id)
+		p.pending = nil
+	}
 }
 
 // failCalls ends all calls that wait.
@@ -977,15 +1366,18 @@ func (s *session) failCalls(err error) {
 	}
 }
 
-// close ends the session: handlers lose their context, calls fail, the
-// connection closes. cause is io.EOF when the peer ended it and nil when we
+// close ends the session: calls fail, callbacks of what came before run,
+// handlers lose their context, the connection closes, and what was registered
+// with OnClose runs. cause is io.EOF when the peer ended it and nil when we
 // did. Only the first call counts; it never waits for handlers, so that one
-// may close its own session.
+// may close its own session, and for callbacks only within a bound.
 func (s *session) close(cause error) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		<-s.done
+		if !insideCallback() { // which whoever closes waits for
+			<-s.cleaned
+		}
 		return nil
 	}
 	s.closed = true
@@ -993,16 +1385,93 @@ func (s *session) close(cause error) error {
 		s.cause = cause
 	}
 	err := s.closedError()
+	noted := s.noted
+	if s.pinger != nil {
+		s.pinger.timer.Stop()
+	}
+	s.mu.Unlock()
+	s.failCalls(err)
+	s.awaitNotes(noted, noteTime)
+	s.mu.Lock()
+	s.mute = true
 	s.mu.Unlock()
 	s.stop(ErrClosed)
-	s.failCalls(err)
 	var closeErr error
 	if s.out != nil {
 		closeErr = s.out.conn.Close()
 	}
 	close(s.done)
 	s.side.ended()
+	s.cleanUp()
 	return closeErr
+}
+
+// onClose registers f to run when the session is over; at once if it is.
+func (s *session) onClose(f func()) {
+	s.mu.Lock()
+	over := s.over
+	if !over {
+		s.cleanups = append(s.cleanups, f)
+	}
+	s.mu.Unlock()
+	if over {
+		s.runCleanup(f)
+	}
+}
+
+// cleanUp runs what was registered with onClose, the last first, and waits
+// for it within a bound.
+func (s *session) cleanUp() {
+	defer close(s.cleaned)
+	s.mu.Lock()
+	s.over = true
+	waiting := len(s.cleanups) > 0
+	s.mu.Unlock()
+	if !waiting {
+		return
+	}
+	finished := make(chan struct{})
+	go s.runCleanups(finished)
+	t := time.NewTimer(cleanTime)
+	defer t.Stop()
+	select {
+	case <-finished:
+	case <-t.C:
+		s.log.Error("mcp: what OnClose registered takes too long; nobody waits for it any more", "limit", cleanTime)
+	}
+}
+
+func (s *session) runCleanups(finished chan struct{}) {
+	ended := false
+	defer func() {
+		if !ended { // one ended the goroutine: the next one goes on
+			s.log.Error("mcp: clean-up failed", "error", errNoReturn)
+			go s.runCleanups(finished)
+		}
+	}()
+	for {
+		s.mu.Lock()
+		last := len(s.cleanups) - 1
+		if last < 0 {
+			s.mu.Unlock()
+			ended = true
+			close(finished)
+			return
+		}
+		f := s.cleanups[last]
+		s.cleanups = s.cleanups[:last]
+		s.mu.Unlock()
+		s.runCleanup(f)
+	}
+}
+
+func (s *session) runCleanup(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("mcp: panic in OnClose", "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	f()
 }
 
 // closedError is the error of calls on a session that ended, under s.mu.
@@ -1017,6 +1486,9 @@ func (s *session) closedError() error {
 // one of the sides closed it.
 func (s *session) wait() error {
 	<-s.done
+	if !insideCallback() {
+		<-s.cleaned
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if errors.Is(s.cause, io.EOF) || errors.Is(s.cause, ErrClosed) {
@@ -1039,7 +1511,32 @@ type connStream struct {
 	drained chan struct{} // closed when the queue is empty, if someone waits
 }
 
-func (w *connStream) send(ctx context.Context, frame []byte) error {
+func (w *connStream) put(frame []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.session.ctx.Err() != nil {
+		return ErrClosed
+	}
+	if w.push(frame) {
+		go w.flush()
+	}
+	return nil
+}
+
+func (w *connStream) answer(frame []byte) {
+	if frame == nil {
+		return
+	}
+	w.room(w.session.ctx)
+	w.mu.Lock()
+	mine := w.push(frame)
+	w.mu.Unlock()
+	if mine {
+		w.flush()
+	}
+}
+
+func (w *connStream) room(ctx context.Context) error {
 	for {
 		w.mu.Lock()
 		if w.session.ctx.Err() != nil {
@@ -1047,9 +1544,6 @@ func (w *connStream) send(ctx context.Context, frame []byte) error {
 			return ErrClosed
 		}
 		if w.size < maxBacklog {
-			if w.push(frame) {
-				go w.flush()
-			}
 			w.mu.Unlock()
 			return nil
 		}
@@ -1061,36 +1555,6 @@ func (w *connStream) send(ctx context.Context, frame []byte) error {
 			return ctx.Err()
 		case <-w.session.ctx.Done():
 			return ErrClosed
-		}
-	}
-}
-
-func (w *connStream) answer(frame []byte) {
-	if frame == nil {
-		return
-	}
-	w.room()
-	w.mu.Lock()
-	mine := w.push(frame)
-	w.mu.Unlock()
-	if mine {
-		w.flush()
-	}
-}
-
-// room waits until the peer is not far behind, or the session is over.
-func (w *connStream) room() {
-	for {
-		w.mu.Lock()
-		if w.size < maxBacklog || w.session.ctx.Err() != nil {
-			w.mu.Unlock()
-			return
-		}
-		drained := w.waiter()
-		w.mu.Unlock()
-		select {
-		case <-drained:
-		case <-w.session.ctx.Done():
 		}
 	}
 }
@@ -1130,7 +1594,7 @@ func (w *connStream) flush() {
 		for _, frame := range queue {
 			if err := w.conn.Write(w.session.ctx, frame); err != nil {
 				if w.session.ctx.Err() == nil {
-					go w.session.close(fmt.Errorf("mcp: write: %w", err))
+					go w.session.close(doing("write", err))
 				}
 				break
 			}
@@ -1166,7 +1630,9 @@ type batchStream struct {
 	answers [][]byte
 }
 
-func (b *batchStream) send(ctx context.Context, frame []byte) error { return b.out.send(ctx, frame) }
+func (b *batchStream) room(ctx context.Context) error { return b.out.room(ctx) }
+
+func (b *batchStream) put(frame []byte) error { return b.out.put(frame) }
 
 func (b *batchStream) add() {
 	b.mu.Lock()
