@@ -52,6 +52,17 @@ type ClientOptions struct {
 	// MaxTimeout is how long a call waits in all, whatever progress there
 	// is; 0 means ten times Timeout, negative means for ever.
 	MaxTimeout time.Duration
+	// KeepAlive is how often a quiet server is pinged, before 2026-07-28, which has
+	// no ping; 0 means never. One that gives no sign of life for three times
+	// that, while neither side works for the other, is lost: the session ends
+	// with an error. Any message is a sign of life.
+	KeepAlive time.Duration
+	// Stray hears of messages that nobody waits for or that cannot be read:
+	// responses with an id that is unknown, null, or of a call that was given
+	// up, malformed messages, refused notifications. m is what could be read
+	// of it, nil if that is nothing, and err says what is wrong with it. Calls
+	// come one after the other, in order with other notifications.
+	Stray func(m *Message, err error)
 	// MaxRounds is how often the server may ask for input before it answers
 	// one call; 0 means 10.
 	MaxRounds int
@@ -244,6 +255,7 @@ func (c *Client) open(ctx context.Context, t Transport) (*ClientSession, error) 
 	}
 	l := &link{client: c}
 	l.core = newSession(context.WithoutCancel(ctx), l, c.opts.Logger)
+	l.core.stray = c.opts.Stray
 	l.core.start(conn)
 	return &ClientSession{link: l}, nil
 }
@@ -322,6 +334,7 @@ func (cs *ClientSession) initialize(ctx context.Context) error {
 	l.server = ServerInfo{r.ServerInfo, rev.version, r.Instructions, r.Capabilities}
 	l.server.Icons = usableIcons(l.server.Icons)
 	l.speak(rev)
+	l.core.keepAlive(l.client.opts.KeepAlive)
 	return cs.Notify(ctx, notifyInitialized, nil)
 }
 
@@ -363,6 +376,13 @@ func (cs *ClientSession) Close() error {
 // Wait waits until the session has ended and returns why, nil when one of the
 // sides closed it.
 func (cs *ClientSession) Wait() error { return cs.link.core.wait() }
+
+// OnClose registers f to run once when the session has ended, whoever ended it,
+// with the connection closed; on a session that has ended f runs at once. What
+// was registered last runs first. Close and Wait wait until all have run, but
+// no longer than 5 seconds, and not when one of them is who calls. Panics are
+// logged.
+func (cs *ClientSession) OnClose(f func()) { cs.link.core.onClose(f) }
 
 // Call sends any request and decodes its result into result, if that is not
 // nil. params encode to a JSON object; nil is none. What the protocol puts

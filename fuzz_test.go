@@ -167,7 +167,11 @@ func checkBatch(t *testing.T, frame []byte) {
 	var want []json.RawMessage
 	text := bytes.TrimPrefix(frame, []byte("\xEF\xBB\xBF"))
 	isBatch := utf8.Valid(text) && bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) && json.Unmarshal(text, &want) == nil
-	got, ok := splitBatch(frame)
+	var got [][]byte
+	members, ok := splitBatch(frame)
+	if ok {
+		got = slices.Collect(members)
+	}
 	if ok != isBatch || ok && !slices.EqualFunc(got, want, func(a []byte, b json.RawMessage) bool { return bytes.Equal(a, bytes.Trim(b, " \t\r\n")) }) {
 		t.Fatalf("%q is a batch %v of %q; want %v, %q", frame, ok, got, isBatch, want)
 	}

@@ -59,6 +59,17 @@ type ServerOptions struct {
 	Logger *slog.Logger
 	// Versions are the protocol revisions to serve; nil means all.
 	Versions []string
+	// KeepAlive is how often a quiet client is pinged, before 2026-07-28, which has
+	// no ping; 0 means never. One that gives no sign of life for three times
+	// that, while neither side works for the other, is lost: the session ends
+	// with an error. Any message is a sign of life.
+	KeepAlive time.Duration
+	// Stray hears of messages that nobody waits for or that cannot be read:
+	// responses with an id that is unknown, null, or of a call that was given
+	// up, malformed messages, refused notifications. m is what could be read
+	// of it, nil if that is nothing, and err says what is wrong with it. Calls
+	// come one after the other, in order with other notifications.
+	Stray func(m *Message, err error)
 	// Capabilities replaces what the server would declare by what is
 	// registered with it. nil means that it is derived.
 	Capabilities *ServerCapabilities
@@ -183,6 +194,7 @@ func (s *Server) Connect(ctx context.Context, t Transport) (*ServerSession, erro
 func (s *Server) newSession(ctx context.Context) *ServerSession {
 	ss := &ServerSession{server: s, draining: make(chan struct{})}
 	ss.core = newSession(ctx, ss, s.log)
+	ss.core.stray = s.opts.Stray
 	return ss
 }
 
@@ -227,6 +239,13 @@ func (ss *ServerSession) Close() error {
 // Wait waits until the session has ended and returns why, nil when one of the
 // sides closed it.
 func (ss *ServerSession) Wait() error { return ss.core.wait() }
+
+// OnClose registers f to run once when the session has ended, whoever ended it,
+// with the connection closed; on a session that has ended f runs at once. What
+// was registered last runs first. Close and Wait wait until all have run, but
+// no longer than 5 seconds, and not when one of them is who calls. Panics are
+// logged.
+func (ss *ServerSession) OnClose(f func()) { ss.core.onClose(f) }
 
 // metaFacts is clientFacts with the bytes that said it.
 type metaFacts struct {
@@ -590,6 +609,7 @@ func (s *Server) initialize(_ context.Context, req *Request) (any, error) {
 	ss.declared = s.capabilities()
 	s.mu.RUnlock()
 	s.watchSession(ss)
+	ss.core.keepAlive(s.opts.KeepAlive)
 	return &InitializeResult{
 		ProtocolVersion: rev.version, Capabilities: ss.declared,
 		ServerInfo: s.info, Instructions: s.opts.Instructions,

@@ -1272,7 +1272,6 @@ func (s *session) notify(ctx context.Context, out stream, method string, params 
 // A pinger keeps an eye on a quiet peer, by a timer.
 type pinger struct {
 	every   time.Duration
-	out     stream
 	timer   *time.Timer
 	silent  int   // periods in a row without a sign of life
 	pending *call // the ping that has not been answered, as far as we know
@@ -1282,11 +1281,11 @@ type pinger struct {
 // keepAlive pings a quiet peer from now on, and ends the session when there
 // has been no sign of life for three periods while neither side works for the
 // other (2025-11-25 basic/utilities/ping).
-func (s *session) keepAlive(every time.Duration, out stream) {
+func (s *session) keepAlive(every time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if every > 0 && !s.closed && s.pinger == nil {
-		p := &pinger{every: every, out: out}
+	if every > 0 && !s.closed && s.pinger == nil && s.out != nil {
+		p := &pinger{every: every}
 		p.timer = time.AfterFunc(every, func() { s.look(p) })
 		s.pinger = p
 	}
@@ -1348,7 +1347,7 @@ func (s *session) ping(p *pinger) {
 	s.mu.Unlock()
 	ctx, stop := context.WithTimeout(s.ctx, p.every)
 	defer stop()
-	if err := send(ctx, p.out, appendRequest(nil, p.id, methodPing, nil)); err != nil {
+	if err := send(ctx, s.out, appendRequest(nil, p.id, methodPing, nil)); err != nil {
 		s.log.Warn("mcp: ping failed", "error", err)
 		s.forget(p.id)
 		p.pending = nil
