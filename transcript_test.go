@@ -349,7 +349,7 @@ func (tr *transcript) format() []byte {
 // silenceTold reports whether it is worth a line that nothing happens.
 func silenceTold(action string) bool {
 	word, _, _ := strings.Cut(action, " ")
-	return word != "let" && word != "advance" && word != "connect" && !strings.Contains(action, "notifications/initialized")
+	return (word == "->" || word == "raw") && !strings.Contains(action, "notifications/initialized")
 }
 
 // A scriptRun is a transcript being played.
@@ -741,7 +741,9 @@ func (r *scriptRun) nameFor(raw []byte, was any, path string, method []byte) str
 		".params.elicitationId": "elicitation", ".params._meta.progressToken": "token",
 	}[path]
 	switch {
-	case path == ".error.message" || path == ".message" && method == nil || path == ".params.reason":
+	case strings.HasSuffix(path, ".content[].text") && bytes.HasPrefix(raw, []byte(`"invalid arguments`)):
+		return "text"
+	case path == ".error.message" || path == "[].error.message" || path == ".message" && method == nil || path == ".params.reason":
 		if was == value {
 			return ""
 		}
