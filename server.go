@@ -16,8 +16,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
+	"mime"
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -46,7 +50,9 @@ type Server struct {
 	templates registry[*templateEntry]
 	prompts   registry[*promptEntry]
 	custom    map[string]Handler
-	handler   Handler // dispatch inside all middleware
+	handler   Handler     // dispatch inside all middleware
+	wrapped   bool        // there is middleware
+	embeds    atomic.Bool // a tool embedded a resource, which was not declared
 	watchers  map[*watcher]bool
 }
 
@@ -89,10 +95,22 @@ type ServerOptions struct {
 	// MaxRounds is how often one request may ask the client for input;
 	// 0 means 10.
 	MaxRounds int
+	// Filter reports whether who sent req may see what is registered under a
+	// name: the name of a tool or prompt, the URI of a resource, the text of a
+	// URI template. What it hides is neither listed nor found, as if it were
+	// not registered, and lists are then never declared public. It must not
+	// depend on earlier requests or on the connection (2026-07-28
+	// server/tools § Capabilities). nil shows all to all.
+	Filter func(ctx context.Context, req *Request, name string) bool
+	// Cache says how long clients of 2026-07-28 may use lists and the answer
+	// to server/discover again, and for whom. The zero value is not at all,
+	// and only for the caller. What resources/read returns has its own.
+	Cache CacheHints
 }
 
 // NewServer returns a server that tells clients it is info. opts may be nil.
-// It panics if opts name an unknown version or hold a short key.
+// It panics if opts name an unknown version or cache scope, or hold a short
+// key, or if what the server says of itself breaks a rule of the protocol.
 func NewServer(info Implementation, opts *ServerOptions) *Server {
 	s := &Server{info: info, custom: make(map[string]Handler), watchers: make(map[*watcher]bool)}
 	if opts != nil {
@@ -110,12 +128,50 @@ func NewServer(info Implementation, opts *ServerOptions) *Server {
 	if s.opts.StateTTL <= 0 {
 		s.opts.StateTTL = 10 * time.Minute
 	}
+	mustFit("NewServer", info.Name, s.checkOptions())
 	s.revs = mustRevisions(s.opts.Versions)
 	s.seal = newSealer(s.opts.StateKeys)
 	s.stamp, _ = encodeAt(nil, info, rev20260728)
 	s.handler = s.dispatch
 	return s
 }
+
+// checkOptions says which rule the server's description of itself breaks.
+func (s *Server) checkOptions() error {
+	if err := checkIcons(s.info.Icons); err != nil {
+		return err
+	}
+	if !validScope(s.opts.Cache.CacheScope) {
+		return fmt.Errorf(`opts.Cache.CacheScope is %q: it must be "private" or "public"`, s.opts.Cache.CacheScope)
+	}
+	if s.opts.Filter != nil {
+		s.opts.Cache.CacheScope = "private" // others see other lists
+	}
+	if caps := s.opts.Capabilities; caps != nil {
+		if err := checkExtensions(caps.Extensions); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mustFit panics with an error of registration: which rule what the program
+// registers breaks.
+func mustFit(what, name string, err error) {
+	if err != nil {
+		panic(fmt.Sprintf("mcp: %s %q: %s", what, name, strings.TrimPrefix(err.Error(), "mcp: ")))
+	}
+}
+
+// checkDescribed checks what tools, resources, templates and prompts have in
+// common.
+func checkDescribed(icons []Icon, a *Annotations, meta Meta) error {
+	return cmp.Or(checkIcons(icons), checkAnnotations(a), checkMetaKeys(meta))
+}
+
+// validScope reports whether a scope is one of the protocol's, or unsaid
+// (2026-07-28 server/utilities/caching).
+func validScope(scope string) bool { return scope == "" || scope == "private" || scope == "public" }
 
 // mustRevisions looks versions up, oldest first; nil means all.
 func mustRevisions(versions []string) []*revision {
@@ -141,7 +197,7 @@ func (s *Server) Use(middleware ...Middleware) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range slices.Backward(middleware) {
-		s.handler = m(s.handler)
+		s.handler, s.wrapped = m(s.handler), true
 	}
 }
 
@@ -155,6 +211,34 @@ func (s *Server) Handle(method string, h Handler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.custom[method] = h
+}
+
+// Handle registers a handler whose params and result are Go values; see
+// [Server.Handle]. Absent params are an empty object. Params that do not fit
+// P, member by member and with exact names, are answered with
+// [CodeInvalidParams] and do not reach h. R must encode to a JSON object; nil
+// is the empty one.
+func Handle[P, R any](s *Server, method string, h func(ctx context.Context, req *Request, p P) (R, error)) {
+	if h == nil { // which the function around h would hide
+		panic("mcp: Handle needs a handler")
+	}
+	own := isOwn(reflect.TypeFor[P]())
+	s.Handle(method, func(ctx context.Context, req *Request) (any, error) {
+		params, err := req.Params, error(nil)
+		if params == nil {
+			params = json.RawMessage("{}")
+		}
+		var p P
+		if own { // the protocol's types know what belongs to a revision
+			err = decodeAt(params, &p, req.rev, true)
+		} else {
+			err = decodeAny(params, &p, "params")
+		}
+		if err != nil {
+			return nil, Errorf(CodeInvalidParams, "%v", err)
+		}
+		return h(ctx, req, p)
+	})
 }
 
 // Run serves one connection of t until the client ends it or ctx does. At the
@@ -454,9 +538,19 @@ func (ss *ServerSession) handle(ctx context.Context, req *Request) (any, error) 
 
 // appendResult writes a result in the words of its revision.
 func (ss *ServerSession) appendResult(dst []byte, req *Request, result any) ([]byte, error) {
-	return encodeResult(dst, result, req.rev, &stamp{
-		serverInfo: ss.server.stamp, cacheScope: "private", cacheable: cacheable(req.Method),
-	})
+	if list, ok := result.(encodedList); ok {
+		return append(slices.Grow(dst, len(list)+2), list...), nil // and for what ends the frame
+	}
+	return ss.server.encodeResult(dst, req, result)
+}
+
+// encodeResult encodes a result with what the server adds to all of them.
+func (s *Server) encodeResult(dst []byte, req *Request, result any) ([]byte, error) {
+	st := &stamp{serverInfo: s.stamp, cacheable: cacheable(req.Method)}
+	if req.Method != methodResourcesRead { // which has hints of its own, or none
+		st.ttlMs, st.cacheScope = s.opts.Cache.TTLMs, s.opts.Cache.CacheScope
+	}
+	return encodeResult(dst, result, req.rev, st)
 }
 
 // cacheable reports whether the results of a method say how long they are
@@ -647,7 +741,13 @@ func (s *Server) setLevel(_ context.Context, req *Request) (any, error) {
 type registry[T any] struct {
 	list []registered[T]
 	next int
+	// first is the first page as each revision has it, encoded; nil when the
+	// list has changed since. Set under a read lock of the server.
+	first [5]atomic.Pointer[encodedList]
 }
+
+// An encodedList is the result of a list method, ready to be sent.
+type encodedList []byte
 
 type registered[T any] struct {
 	name   string
@@ -666,6 +766,7 @@ func (r *registry[T]) get(name string) (v T, ok bool) {
 
 // put adds an entry, or replaces the one of that name where it stands.
 func (r *registry[T]) put(name string, v T) {
+	r.forget()
 	for i := range r.list {
 		if r.list[i].name == name {
 			r.list[i].value = v
@@ -678,80 +779,141 @@ func (r *registry[T]) put(name string, v T) {
 
 // remove removes entries and reports whether there were any.
 func (r *registry[T]) remove(names []string) bool {
+	r.forget()
 	before := len(r.list)
 	r.list = slices.DeleteFunc(r.list, func(e registered[T]) bool { return slices.Contains(names, e.name) })
 	return len(r.list) < before
 }
 
-// page returns the entries that follow a cursor and the cursor after them,
-// nil at the end.
-func (r *registry[T]) page(cursors *cursorKey, cursor *string, size int) (values []T, next *string, bad *Error) {
-	after := 0
-	if cursor != nil {
-		if after = cursors.read(*cursor); after < 1 || after > r.next {
-			return nil, nil, Errorf(CodeInvalidParams, "params.cursor is not one of this list's")
-		}
+func (r *registry[T]) forget() {
+	for i := range r.first {
+		r.first[i].Store(nil)
 	}
-	for _, e := range r.list {
-		if e.number <= after {
+}
+
+// pageOf returns the entries that follow a cursor and that shows lets through,
+// and the cursor after them, nil at the end.
+func pageOf[T any](list []registered[T], after, size int, shows func(name string) bool) (values []T, next int) {
+	for _, e := range list {
+		switch {
+		case e.number <= after || !shows(e.name):
 			continue
-		}
-		if len(values) == size {
-			c := cursors.write(after)
-			return values, &c, nil
+		case len(values) == size:
+			return values, after
 		}
 		values = append(values, e.value)
 		after = e.number
 	}
-	return values, nil, nil
+	return values, 0
 }
 
-// A cursorKey writes cursors that nobody can make up: the number of the last
-// entry of a page, and a code that proves that this server wrote it for this
-// method.
+// A cursorKey writes cursors that nobody can read or make up: the number of
+// the last entry of a page, hidden since it counts what a filter hides, and a
+// code that proves that this server wrote it for this method.
 type cursorKey struct {
 	key    []byte
 	method string
 }
 
 func (k *cursorKey) write(n int) string {
-	text := binary.BigEndian.AppendUint64(nil, uint64(n))
-	return base64.RawURLEncoding.EncodeToString(append(text, k.code(text)...))
+	code := k.code("number", binary.BigEndian.AppendUint64(nil, uint64(n)))
+	text := binary.BigEndian.AppendUint64(nil, uint64(n)^k.mask(code))
+	return base64.RawURLEncoding.EncodeToString(append(text, code...))
 }
 
 // read returns the number in a cursor, 0 if it is none of ours.
 func (k *cursorKey) read(cursor string) int {
 	raw, ok := decodeText(cursor)
-	if !ok || len(raw) != 8+cursorCode || !hmac.Equal(raw[8:], k.code(raw[:8])) {
+	if !ok || len(raw) != 8+cursorCode {
 		return 0
 	}
-	return int(binary.BigEndian.Uint64(raw))
+	n := binary.BigEndian.Uint64(raw) ^ k.mask(raw[8:])
+	if !hmac.Equal(raw[8:], k.code("number", binary.BigEndian.AppendUint64(nil, n))) {
+		return 0
+	}
+	return int(n)
 }
 
 const cursorCode = 12 // bytes of the code
 
-func (k *cursorKey) code(text []byte) []byte {
+func (k *cursorKey) code(use string, text []byte) []byte {
 	mac := hmac.New(sha256.New, k.key)
-	mac.Write([]byte(k.method))
+	mac.Write([]byte(use + "\x00" + k.method + "\x00"))
 	mac.Write(text)
 	return mac.Sum(nil)[:cursorCode]
 }
 
-// listPage decodes the params of a list request and returns its page.
-func listPage[T any](s *Server, req *Request, r *registry[T]) (values []T, next *string, err error) {
-	var p ListParams
-	if req.Params != nil {
-		if err := decodeAt(req.Params, &p, req.rev, true); err != nil {
-			return nil, nil, Errorf(CodeInvalidParams, "%v", err)
+// mask is what hides a number. It depends on the code, and so on the number.
+func (k *cursorKey) mask(code []byte) uint64 { return binary.BigEndian.Uint64(k.code("mask", code)) }
+
+// list answers a list request. result makes the method's result of a page.
+//
+// Where all callers get the same first page and no middleware wants to see
+// it, a call costs no more than a copy of its bytes.
+func list[T any](s *Server, ctx context.Context, req *Request, r *registry[T], result func(page []T, next *string) any) (any, error) {
+	cursors, after := &cursorKey{s.seal.cursors, req.Method}, 0
+	raw := rawMember(req.Params, "cursor")
+	if raw != nil {
+		cursor, ok := stringValue(raw)
+		if !ok {
+			return nil, Errorf(CodeInvalidParams, "params.cursor must be a string")
 		}
+		s.mu.RLock()
+		newest := r.next
+		s.mu.RUnlock()
+		if after = cursors.read(cursor); after < 1 || after > newest {
+			return nil, Errorf(CodeInvalidParams, "params.cursor is not one of this list's")
+		}
+	}
+	build := func(entries []registered[T], shows func(name string) bool) any {
+		values, last := pageOf(entries, after, s.opts.PageSize, shows)
+		var next *string
+		if last > 0 {
+			cursor := cursors.write(last)
+			next = &cursor
+		}
+		return result(values, next)
+	}
+	if s.opts.Filter != nil { // which may use the server
+		s.mu.RLock()
+		entries := slices.Clone(r.list)
+		s.mu.RUnlock()
+		return build(entries, func(name string) bool { return s.opts.Filter(ctx, req, name) }), nil
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	values, next, bad := r.page(&cursorKey{s.seal.cursors, req.Method}, p.Cursor, s.opts.PageSize)
-	if bad != nil {
-		return nil, nil, bad
+	all := func(string) bool { return true }
+	if raw != nil || s.wrapped {
+		return build(r.list, all), nil
 	}
-	return values, next, nil
+	if first := r.first[req.rev.index].Load(); first != nil {
+		return *first, nil
+	}
+	encoded, err := s.encodeResult(nil, req, build(r.list, all))
+	if err != nil {
+		return nil, err
+	}
+	first := encodedList(encoded)
+	r.first[req.rev.index].Store(&first)
+	return first, nil
+}
+
+// find returns what is registered under a name, unless it is hidden from who
+// sent req.
+func find[T any](s *Server, ctx context.Context, req *Request, r *registry[T], name string) (v T, ok bool) {
+	s.mu.RLock()
+	v, ok = r.get(name)
+	s.mu.RUnlock()
+	if ok && !s.shows(ctx, req, name) {
+		var none T
+		return none, false
+	}
+	return v, ok
+}
+
+// shows reports whether who sent req may see what has the name.
+func (s *Server) shows(ctx context.Context, req *Request, name string) bool {
+	return s.opts.Filter == nil || s.opts.Filter(ctx, req, name)
 }
 
 // A ToolHandler runs a tool. The arguments, req.Arguments, are a JSON object
@@ -769,12 +931,11 @@ type toolEntry struct {
 
 // AddTool registers a tool, or replaces the one of that name. The input schema must be
 // an object schema with "type": "object" at its root. It panics if the tool
-// has no name, or a schema is missing or wrong. The function [AddTool] makes
-// the schemas from Go types.
+// has no name or breaks another rule of the protocol, or a schema is missing
+// or wrong. A name that the protocol discourages is a warning of the logger.
+// The function [AddTool] makes the schemas from Go types.
 func (s *Server) AddTool(t Tool, h ToolHandler) {
-	if err := s.addTool(t, nil, h); err != nil {
-		panic(fmt.Sprintf("mcp: AddTool %q: %v", t.Name, err))
-	}
+	mustFit("AddTool", t.Name, s.addTool(t, nil, h))
 }
 
 var errNoHandler = errors.New("a tool needs a name and a handler")
@@ -783,6 +944,13 @@ var errNoHandler = errors.New("a tool needs a name and a handler")
 func (s *Server) addTool(t Tool, input *Schema, h ToolHandler) (err error) {
 	if t.Name == "" || h == nil {
 		return errNoHandler
+	}
+	warning, err := checkToolName(t.Name)
+	if err = cmp.Or(err, checkDescribed(t.Icons, nil, t.Meta)); err != nil {
+		return err
+	}
+	if warning != "" {
+		s.log.Warn("mcp: "+warning, "tool", t.Name)
 	}
 	e := &toolEntry{tool: t, handler: h, input: input}
 	if !isObjectSchema(t.InputSchema) {
@@ -826,16 +994,14 @@ func (s *Server) RemoveTools(names ...string) {
 	}
 }
 
-func (s *Server) listTools(_ context.Context, req *Request) (any, error) {
-	page, next, err := listPage(s, req, &s.tools)
-	if err != nil {
-		return nil, err
-	}
-	result := &ListToolsResult{NextCursor: next}
-	for _, e := range page {
-		result.Tools = append(result.Tools, e.tool)
-	}
-	return result, nil
+func (s *Server) listTools(ctx context.Context, req *Request) (any, error) {
+	return list(s, ctx, req, &s.tools, func(page []*toolEntry, next *string) any {
+		result := &ListToolsResult{NextCursor: next, Tools: make([]Tool, len(page))}
+		for i, e := range page {
+			result.Tools[i] = e.tool
+		}
+		return result
+	})
 }
 
 func (s *Server) callTool(ctx context.Context, req *Request) (any, error) {
@@ -843,9 +1009,7 @@ func (s *Server) callTool(ctx context.Context, req *Request) (any, error) {
 	if req.Name, ok = stringValue(req.params.name); !ok {
 		return nil, Errorf(CodeInvalidParams, "params.name must be a string")
 	}
-	s.mu.RLock()
-	e, ok := s.tools.get(req.Name)
-	s.mu.RUnlock()
+	e, ok := find(s, ctx, req, &s.tools, req.Name)
 	if !ok {
 		return nil, Errorf(CodeInvalidParams, "unknown tool: %s", req.Name)
 	}
@@ -860,13 +1024,35 @@ func (s *Server) callTool(ctx context.Context, req *Request) (any, error) {
 	if err != nil {
 		var protocol *Error
 		var input *InputRequired
-		if errors.As(err, &protocol) || errors.As(err, &input) {
+		var bad *badResult
+		if errors.As(err, &protocol) || errors.As(err, &input) || errors.As(err, &bad) {
 			return nil, err
 		}
 		return toolError(err), nil
 	}
+	s.checkEmbedded(req, result)
 	return e.finish(req, result)
 }
+
+// checkEmbedded warns once of a tool that embeds resources in a server that
+// declares none (2026-07-28 server/tools § Embedded Resources).
+func (s *Server) checkEmbedded(req *Request, result *CallToolResult) {
+	if result == nil || !slices.ContainsFunc(result.Content, func(c Content) bool { return c.Type == "resource" }) {
+		return
+	}
+	s.mu.RLock()
+	declared := s.capabilities().Resources != nil
+	s.mu.RUnlock()
+	if !declared && s.embeds.CompareAndSwap(false, true) {
+		s.log.Warn("mcp: a tool embeds a resource, but the server does not declare resources: set ServerOptions.Capabilities or register some", "tool", req.Name)
+	}
+}
+
+// A badResult is the error of a tool whose result cannot be sent. That is a
+// fault of the server, of which a model need not know.
+type badResult struct{ err error }
+
+func (e *badResult) Error() string { return e.err.Error() }
 
 // toolError is the result that tells the model what went wrong
 // (2026-07-28 server/tools § Error Handling).
@@ -914,17 +1100,25 @@ func AddTool[In, Out any](s *Server, t Tool, h func(ctx context.Context, req *Re
 			if err != nil {
 				return nil, err
 			}
-			return toolResult(out)
+			result, err := toolResult(out)
+			if err != nil {
+				return nil, &badResult{err}
+			}
+			return result, nil
 		})
 	}
-	if err != nil {
-		panic(fmt.Sprintf("mcp: AddTool %q: %v", t.Name, err))
-	}
+	mustFit("AddTool", t.Name, err)
 }
 
 // completeSchemas infers the schemas that a typed tool was not given. The
 // checker it returns, if any, takes Go's nil for absent, too.
 func completeSchemas(t *Tool, in, out reflect.Type) (check *Schema, err error) {
+	if base := pointedAt(in); base.Kind() == reflect.Interface && base.NumMethod() > 0 {
+		return nil, fmt.Errorf("the arguments of a tool are a JSON object, which the interface %v cannot hold", base)
+	}
+	if bad := unheard(out, true, make(map[unheardKey]bool)); bad != nil {
+		return nil, fmt.Errorf("the result %v has values of %v in a map, where its MarshalJSON or MarshalText is not used: have pointers to it there", out, bad)
+	}
 	if t.InputSchema == nil {
 		if t.InputSchema, check, err = argumentsSchema(in); err != nil {
 			return nil, err
@@ -934,6 +1128,50 @@ func completeSchemas(t *Tool, in, out reflect.Type) (check *Schema, err error) {
 		t.OutputSchema, err = schemaForType(out)
 	}
 	return check, err
+}
+
+func pointedAt(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+type unheardKey struct {
+	t           reflect.Type
+	addressable bool
+}
+
+// unheard returns a type within t that encodes itself by methods of its
+// pointer, at a place where encoding/json cannot take its address and so
+// writes its fields, of which big.Int has none: within a map.
+func unheard(t reflect.Type, addressable bool, seen map[unheardKey]bool) reflect.Type {
+	key := unheardKey{t, addressable}
+	if seen[key] {
+		return nil
+	}
+	seen[key] = true
+	switch {
+	case encodesItself(t):
+		heard := addressable || t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+		if heard {
+			return nil
+		}
+		return t
+	case t.Kind() == reflect.Map:
+		return unheard(t.Elem(), false, seen)
+	case t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice:
+		return unheard(t.Elem(), true, seen)
+	case t.Kind() == reflect.Array:
+		return unheard(t.Elem(), addressable, seen)
+	case t.Kind() == reflect.Struct:
+		for _, f := range jsonFields(t) {
+			if bad := unheard(f.typ, addressable, seen); bad != nil {
+				return bad
+			}
+		}
+	}
+	return nil
 }
 
 // isStructured reports whether results of type t are structured content.
@@ -983,9 +1221,7 @@ func toolResult(out any) (*CallToolResult, error) {
 // writes for Go's nil what the schema of t promises: an empty array, object
 // or string for a nil slice or map, and no member for a nil pointer.
 func appendWithoutNil(dst []byte, s *scanner, t reflect.Type) []byte {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = pointedAt(t)
 	null := s.peek() == 'n'
 	switch kind := t.Kind(); {
 	case encodesItself(t):
@@ -1083,11 +1319,14 @@ func ResourceNotFound(uri string) *Error {
 }
 
 // AddResource registers a resource, or replaces the one of that URI. It
-// panics if the resource has no name or its URI is not absolute.
+// panics if the resource has no name or its URI is not absolute, or if it
+// breaks another rule of the protocol.
 func (s *Server) AddResource(r Resource, h ResourceHandler) {
+	err := checkDescribed(r.Icons, r.Annotations, r.Meta)
 	if r.Name == "" || !absoluteURI(r.URI) || h == nil {
-		panic(fmt.Sprintf("mcp: AddResource %q: a resource needs a name, an absolute URI and a handler", r.URI))
+		err = errors.New("a resource needs a name, an absolute URI and a handler")
 	}
+	mustFit("AddResource", r.URI, err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resources.put(r.URI, &resourceEntry{r, h})
@@ -1095,15 +1334,14 @@ func (s *Server) AddResource(r Resource, h ResourceHandler) {
 }
 
 // AddResourceTemplate registers a family of resources, or replaces the one of
-// that template (RFC 6570). It panics if the template has no name or cannot be parsed.
+// that template (RFC 6570). It panics if the template has no name or cannot be
+// parsed, or if it breaks another rule of the protocol.
 func (s *Server) AddResourceTemplate(t ResourceTemplate, h ResourceHandler) {
 	parsed, err := parseTemplate(t.URITemplate)
 	if err == nil && (t.Name == "" || t.URITemplate == "" || h == nil) {
 		err = errors.New("a resource template needs a name, a URI template and a handler")
 	}
-	if err != nil {
-		panic(fmt.Sprintf("mcp: AddResourceTemplate %q: %v", t.URITemplate, err))
-	}
+	mustFit("AddResourceTemplate", t.URITemplate, cmp.Or(err, checkDescribed(t.Icons, t.Annotations, t.Meta)))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.templates.put(t.URITemplate, &templateEntry{t, parsed, h})
@@ -1141,28 +1379,24 @@ func absoluteURI(s string) bool {
 	return scheme > 0
 }
 
-func (s *Server) listResources(_ context.Context, req *Request) (any, error) {
-	page, next, err := listPage(s, req, &s.resources)
-	if err != nil {
-		return nil, err
-	}
-	result := &ListResourcesResult{NextCursor: next}
-	for _, e := range page {
-		result.Resources = append(result.Resources, e.resource)
-	}
-	return result, nil
+func (s *Server) listResources(ctx context.Context, req *Request) (any, error) {
+	return list(s, ctx, req, &s.resources, func(page []*resourceEntry, next *string) any {
+		result := &ListResourcesResult{NextCursor: next, Resources: make([]Resource, len(page))}
+		for i, e := range page {
+			result.Resources[i] = e.resource
+		}
+		return result
+	})
 }
 
-func (s *Server) listTemplates(_ context.Context, req *Request) (any, error) {
-	page, next, err := listPage(s, req, &s.templates)
-	if err != nil {
-		return nil, err
-	}
-	result := &ListResourceTemplatesResult{NextCursor: next}
-	for _, e := range page {
-		result.ResourceTemplates = append(result.ResourceTemplates, e.resource)
-	}
-	return result, nil
+func (s *Server) listTemplates(ctx context.Context, req *Request) (any, error) {
+	return list(s, ctx, req, &s.templates, func(page []*templateEntry, next *string) any {
+		result := &ListResourceTemplatesResult{NextCursor: next, ResourceTemplates: make([]ResourceTemplate, len(page))}
+		for i, e := range page {
+			result.ResourceTemplates[i] = e.resource
+		}
+		return result
+	})
 }
 
 func (s *Server) readResource(ctx context.Context, req *Request) (any, error) {
@@ -1174,7 +1408,7 @@ func (s *Server) readResource(ctx context.Context, req *Request) (any, error) {
 		return nil, Errorf(CodeInvalidParams, "params.uri must be an absolute URI")
 	}
 	req.Name = uri
-	h, mimeType := s.resource(req, uri)
+	h, mimeType := s.resource(ctx, req, uri)
 	if h == nil {
 		return nil, ResourceNotFound(uri)
 	}
@@ -1184,6 +1418,9 @@ func (s *Server) readResource(ctx context.Context, req *Request) (any, error) {
 	}
 	if result == nil {
 		return nil, ResourceNotFound(uri)
+	}
+	if !validScope(result.CacheScope) {
+		return nil, fmt.Errorf("the result of reading %s has the cache scope %q", uri, result.CacheScope)
 	}
 	copied := *result
 	copied.Contents = slices.Clone(result.Contents)
@@ -1201,19 +1438,86 @@ func (s *Server) readResource(ctx context.Context, req *Request) (any, error) {
 
 // resource finds who reads a URI: a resource of exactly that URI, else the
 // first template that matches.
-func (s *Server) resource(req *Request, uri string) (h ResourceHandler, mimeType string) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if e, ok := s.resources.get(uri); ok {
+func (s *Server) resource(ctx context.Context, req *Request, uri string) (h ResourceHandler, mimeType string) {
+	if e, ok := find(s, ctx, req, &s.resources, uri); ok {
 		return e.handler, e.resource.MIMEType
 	}
-	for _, e := range s.templates.list {
-		if vars, ok := e.value.template.match(uri); ok {
+	s.mu.RLock()
+	templates := s.templates.list
+	if s.opts.Filter != nil { // which may use the server
+		templates = slices.Clone(templates)
+		s.mu.RUnlock()
+	} else {
+		defer s.mu.RUnlock()
+	}
+	for _, e := range templates {
+		if vars, ok := e.value.template.match(uri); ok && s.shows(ctx, req, e.name) {
 			req.Vars = vars
 			return e.value.handler, e.value.resource.MIMEType
 		}
 	}
 	return nil, ""
+}
+
+// maxFileSize is how large a file [FileHandler] reads, in bytes.
+const maxFileSize = 16 << 20
+
+// FileHandler returns a handler that reads files of root, for a resource or a
+// template alike. base is the URI of root's folder, such as
+// "file:///project/"; what follows it in the URI that is asked for, with its
+// escapes decoded once, is the path within root.
+//
+// What leaves root, by dots, escapes or symbolic links, is not found, nor is
+// anything but a regular file. A file of UTF-8 without zero bytes is text,
+// another one a blob. Its type is told from the name, else it is the one that
+// the resource was registered with. A file of more than 16 MiB is an error.
+// root must stay open while the server runs.
+func FileHandler(root *os.Root, base string) ResourceHandler {
+	base = strings.TrimSuffix(base, "/") + "/"
+	return func(_ context.Context, req *Request) (*ReadResourceResult, error) {
+		rest, under := strings.CutPrefix(req.Name, base)
+		path, ok := uriDecode(rest)
+		if !under || !ok || path == "" || unsafePath(path) {
+			return nil, ResourceNotFound(req.Name)
+		}
+		local, err := filepath.Localize(path) // nor a backslash or a device on Windows
+		if err != nil {
+			return nil, ResourceNotFound(req.Name)
+		}
+		data, found, err := readFile(root, local)
+		switch {
+		case err != nil:
+			return nil, err
+		case !found:
+			return nil, ResourceNotFound(req.Name)
+		}
+		contents := ResourceContents{URI: req.Name, MIMEType: mime.TypeByExtension(filepath.Ext(local))}
+		if utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 {
+			contents.Text = string(data)
+		} else {
+			contents.Blob = data
+		}
+		return &ReadResourceResult{Contents: []ResourceContents{contents}}, nil
+	}
+}
+
+// readFile reads a regular file. What cannot be opened is not found, for
+// whatever reason: the client learns nothing of what lies outside.
+func readFile(root *os.Root, path string) (data []byte, found bool, err error) {
+	info, err := root.Stat(path) // first: to open a pipe would wait
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, false, nil
+	}
+	f, err := root.Open(path)
+	if err != nil {
+		return nil, false, nil
+	}
+	defer f.Close()
+	data, err = io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	if err == nil && len(data) > maxFileSize {
+		err = fmt.Errorf("%s is larger than %d bytes", path, maxFileSize)
+	}
+	return data, true, err
 }
 
 // A PromptHandler makes the messages of a prompt. req.Vars holds the
@@ -1226,11 +1530,13 @@ type promptEntry struct {
 }
 
 // AddPrompt registers a prompt, or replaces the one of that name. It panics
-// if the prompt has no name.
+// if the prompt has no name or breaks another rule of the protocol.
 func (s *Server) AddPrompt(p Prompt, h PromptHandler) {
+	err := checkDescribed(p.Icons, nil, p.Meta)
 	if p.Name == "" || h == nil {
-		panic(fmt.Sprintf("mcp: AddPrompt %q: a prompt needs a name and a handler", p.Name))
+		err = errors.New("a prompt needs a name and a handler")
 	}
+	mustFit("AddPrompt", p.Name, err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.prompts.put(p.Name, &promptEntry{p, h})
@@ -1246,16 +1552,14 @@ func (s *Server) RemovePrompts(names ...string) {
 	}
 }
 
-func (s *Server) listPrompts(_ context.Context, req *Request) (any, error) {
-	page, next, err := listPage(s, req, &s.prompts)
-	if err != nil {
-		return nil, err
-	}
-	result := &ListPromptsResult{NextCursor: next}
-	for _, e := range page {
-		result.Prompts = append(result.Prompts, e.prompt)
-	}
-	return result, nil
+func (s *Server) listPrompts(ctx context.Context, req *Request) (any, error) {
+	return list(s, ctx, req, &s.prompts, func(page []*promptEntry, next *string) any {
+		result := &ListPromptsResult{NextCursor: next, Prompts: make([]Prompt, len(page))}
+		for i, e := range page {
+			result.Prompts[i] = e.prompt
+		}
+		return result
+	})
 }
 
 func (s *Server) getPrompt(ctx context.Context, req *Request) (any, error) {
@@ -1264,9 +1568,7 @@ func (s *Server) getPrompt(ctx context.Context, req *Request) (any, error) {
 		return nil, Errorf(CodeInvalidParams, "%v", err)
 	}
 	req.Name, req.Vars = p.Name, p.Arguments
-	s.mu.RLock()
-	e, ok := s.prompts.get(p.Name)
-	s.mu.RUnlock()
+	e, ok := find(s, ctx, req, &s.prompts, p.Name)
 	if !ok {
 		return nil, Errorf(CodeInvalidParams, "unknown prompt: %s", p.Name)
 	}
@@ -1287,7 +1589,7 @@ func (s *Server) complete(ctx context.Context, req *Request) (any, error) {
 	if err := decodeAt(req.Params, &p, req.rev, true); err != nil {
 		return nil, Errorf(CodeInvalidParams, "%v", err)
 	}
-	if bad := s.checkReference(&p.Ref); bad != nil {
+	if bad := s.checkReference(ctx, req, &p.Ref); bad != nil {
 		return nil, bad
 	}
 	result, err := s.opts.Complete(ctx, req, &p)
@@ -1308,17 +1610,15 @@ func (s *Server) complete(ctx context.Context, req *Request) (any, error) {
 
 // checkReference refuses a completion for a prompt or template that is not
 // there.
-func (s *Server) checkReference(ref *CompleteReference) *Error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+func (s *Server) checkReference(ctx context.Context, req *Request, ref *CompleteReference) *Error {
 	switch ref.Type {
 	case "ref/prompt":
-		if _, ok := s.prompts.get(ref.Name); !ok {
+		if _, ok := find(s, ctx, req, &s.prompts, ref.Name); !ok {
 			return Errorf(CodeInvalidParams, "unknown prompt: %s", ref.Name)
 		}
 	case "ref/resource":
-		_, isTemplate := s.templates.get(ref.URI)
-		if _, ok := s.resources.get(ref.URI); !ok && !isTemplate {
+		_, isTemplate := find(s, ctx, req, &s.templates, ref.URI)
+		if _, ok := find(s, ctx, req, &s.resources, ref.URI); !ok && !isTemplate {
 			return Errorf(CodeInvalidParams, "unknown resource template: %s", ref.URI)
 		}
 	default:
@@ -1951,37 +2251,63 @@ func (s *Server) watchSession(ss *ServerSession) {
 
 // subscribe and unsubscribe change which resources a legacy session watches
 // (2025-11-25 server/resources § Subscriptions).
-func (s *Server) subscribe(_ context.Context, req *Request) (any, error) {
-	return s.setWatched(req, true)
-}
-
-func (s *Server) unsubscribe(_ context.Context, req *Request) (any, error) {
-	return s.setWatched(req, false)
-}
-
-func (s *Server) setWatched(req *Request, on bool) (any, error) {
-	var p SubscribeParams
-	if err := decodeAt(req.Params, &p, req.rev, true); err != nil {
-		return nil, Errorf(CodeInvalidParams, "%v", err)
+func (s *Server) subscribe(ctx context.Context, req *Request) (any, error) {
+	uri, err := subscribedURI(req)
+	if err != nil {
+		return nil, err
 	}
-	if h, _ := s.resource(req, p.URI); h == nil {
-		return nil, ResourceNotFound(p.URI)
+	if !s.canWatch(ctx, req, uri) {
+		return nil, ResourceNotFound(uri)
 	}
 	ss := req.Session()
 	ss.watchMu.Lock()
 	defer ss.watchMu.Unlock()
-	if !on {
-		delete(ss.watched, p.URI)
-		return nil, nil
-	}
-	if len(ss.watched) >= maxWatched {
+	if len(ss.watched) >= maxWatched && !ss.watched[uri] {
 		return nil, Errorf(CodeInternalError, "the session watches too many resources")
 	}
 	if ss.watched == nil {
 		ss.watched = make(map[string]bool)
 	}
-	ss.watched[p.URI] = true
+	ss.watched[uri] = true
 	return nil, nil
+}
+
+func (s *Server) unsubscribe(ctx context.Context, req *Request) (any, error) {
+	uri, err := subscribedURI(req)
+	if err != nil {
+		return nil, err
+	}
+	ss := req.Session()
+	ss.watchMu.Lock()
+	watched := ss.watched[uri] // though it may be gone now
+	delete(ss.watched, uri)
+	ss.watchMu.Unlock()
+	if !watched && !s.canWatch(ctx, req, uri) {
+		return nil, ResourceNotFound(uri)
+	}
+	return nil, nil
+}
+
+func subscribedURI(req *Request) (string, error) {
+	var p SubscribeParams
+	if err := decodeAt(req.Params, &p, req.rev, true); err != nil {
+		return "", Errorf(CodeInvalidParams, "%v", err)
+	}
+	return p.URI, nil
+}
+
+// canWatch reports whether who sent req may be told of changes to a URI: there
+// is a resource of that URI, or a template that it matches. Where a handler
+// of the server's user reads resources, only it knows which there are.
+func (s *Server) canWatch(ctx context.Context, req *Request, uri string) bool {
+	s.mu.RLock()
+	custom := s.custom[methodResourcesRead] != nil
+	s.mu.RUnlock()
+	if custom {
+		return absoluteURI(uri)
+	}
+	h, _ := s.resource(ctx, req, uri)
+	return h != nil
 }
 
 // listen serves subscriptions/listen: first what of it will be done, then the
@@ -2000,8 +2326,14 @@ func (s *Server) listen(ctx context.Context, req *Request) (any, error) {
 	s.mu.RUnlock()
 	meta := Meta{metaSubscriptionID: json.RawMessage(req.ID.raw)}
 	uris := make(map[string]bool)
-	for _, uri := range honoured.ResourceSubscriptions {
-		uris[uri] = true
+	if wanted := honoured.ResourceSubscriptions; wanted != nil {
+		honoured.ResourceSubscriptions = []string{} // honoured in part: what nobody can read never changes
+		for _, uri := range wanted {
+			if !uris[uri] && s.canWatch(ctx, req, uri) {
+				uris[uri] = true
+				honoured.ResourceSubscriptions = append(honoured.ResourceSubscriptions, uri)
+			}
+		}
 	}
 	w := &watcher{wants: func(method, uri string) bool {
 		switch method {
