@@ -430,7 +430,7 @@ func FuzzCursors(f *testing.F) {
 	for i, method := range methods {
 		var cursor *string
 		for range 3 {
-			_, next, bad := entries.page(&cursorKey{key, method}, cursor, 1)
+			_, next, bad := entries.page(&cursorKey{key, method}, cursor, 1, nil)
 			if bad != nil || next == nil {
 				f.Fatal(bad, next)
 			}
@@ -441,7 +441,7 @@ func FuzzCursors(f *testing.F) {
 	f.Fuzz(func(t *testing.T, list, from, which, at, gone uint8, text string) {
 		method := int(list) % len(methods)
 		cursor := splice(written[int(from)%len(methods)][which%3], at, gone, text)
-		values, _, bad := entries.page(&cursorKey{key, methods[method]}, &cursor, 1)
+		values, _, bad := entries.page(&cursorKey{key, methods[method]}, &cursor, 1, nil)
 		n := slices.Index(written[method], cursor)
 		if (bad == nil) != (n >= 0) || bad == nil && (len(values) != 1 || values[0] != n+1) {
 			t.Fatalf("%s from %q: %v, %v", methods[method], cursor, values, bad)

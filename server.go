@@ -791,20 +791,27 @@ func (r *registry[T]) forget() {
 	}
 }
 
-// pageOf returns the entries that follow a cursor and that shows lets through,
-// and the cursor after them, nil at the end.
-func pageOf[T any](list []registered[T], after, size int, shows func(name string) bool) (values []T, next int) {
-	for _, e := range list {
+// page returns the entries that follow a cursor, without those that shows
+// holds back unless it is nil, and the cursor after them, nil at the end.
+func (r *registry[T]) page(cursors *cursorKey, cursor *string, size int, shows func(name string) bool) (values []T, next *string, bad *Error) {
+	after := 0
+	if cursor != nil {
+		if after = cursors.read(*cursor); after < 1 || after > r.next {
+			return nil, nil, Errorf(CodeInvalidParams, "params.cursor is not one of this list's")
+		}
+	}
+	for _, e := range r.list {
 		switch {
-		case e.number <= after || !shows(e.name):
+		case e.number <= after || shows != nil && !shows(e.name):
 			continue
 		case len(values) == size:
-			return values, after
+			c := cursors.write(after)
+			return values, &c, nil
 		}
 		values = append(values, e.value)
 		after = e.number
 	}
-	return values, 0
+	return values, nil, nil
 }
 
 // A cursorKey writes cursors that nobody can read or make up: the number of
@@ -851,45 +858,39 @@ func (k *cursorKey) mask(code []byte) uint64 { return binary.BigEndian.Uint64(k.
 // Where all callers get the same first page and no middleware wants to see
 // it, a call costs no more than a copy of its bytes.
 func list[T any](s *Server, ctx context.Context, req *Request, r *registry[T], result func(page []T, next *string) any) (any, error) {
-	cursors, after := &cursorKey{s.seal.cursors, req.Method}, 0
-	raw := rawMember(req.Params, "cursor")
-	if raw != nil {
-		cursor, ok := stringValue(raw)
+	var cursor *string
+	if raw := rawMember(req.Params, "cursor"); raw != nil {
+		text, ok := stringValue(raw)
 		if !ok {
 			return nil, Errorf(CodeInvalidParams, "params.cursor must be a string")
 		}
-		s.mu.RLock()
-		newest := r.next
-		s.mu.RUnlock()
-		if after = cursors.read(cursor); after < 1 || after > newest {
-			return nil, Errorf(CodeInvalidParams, "params.cursor is not one of this list's")
-		}
+		cursor = &text
 	}
-	build := func(entries []registered[T], shows func(name string) bool) any {
-		values, last := pageOf(entries, after, s.opts.PageSize, shows)
-		var next *string
-		if last > 0 {
-			cursor := cursors.write(last)
-			next = &cursor
+	pageOf := func(r *registry[T], shows func(name string) bool) (any, error) {
+		values, next, bad := r.page(&cursorKey{s.seal.cursors, req.Method}, cursor, s.opts.PageSize, shows)
+		if bad != nil {
+			return nil, bad
 		}
-		return result(values, next)
-	}
-	if s.opts.Filter != nil { // which may use the server
-		s.mu.RLock()
-		entries := slices.Clone(r.list)
-		s.mu.RUnlock()
-		return build(entries, func(name string) bool { return s.opts.Filter(ctx, req, name) }), nil
+		return result(values, next), nil
 	}
 	s.mu.RLock()
+	if s.opts.Filter != nil { // which may use the server
+		now := registry[T]{list: slices.Clone(r.list), next: r.next}
+		s.mu.RUnlock()
+		return pageOf(&now, func(name string) bool { return s.opts.Filter(ctx, req, name) })
+	}
 	defer s.mu.RUnlock()
-	all := func(string) bool { return true }
-	if raw != nil || s.wrapped {
-		return build(r.list, all), nil
+	if cursor != nil || s.wrapped {
+		return pageOf(r, nil)
 	}
 	if first := r.first[req.rev.index].Load(); first != nil {
 		return *first, nil
 	}
-	encoded, err := s.encodeResult(nil, req, build(r.list, all))
+	page, err := pageOf(r, nil)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := s.encodeResult(nil, req, page)
 	if err != nil {
 		return nil, err
 	}
