@@ -23,6 +23,7 @@ type react func(m Message) []string
 // A scripted server is the other end of a client's connection: it keeps what
 // the client sends and answers by script.
 type scripted struct {
+	t    *testing.T
 	conn Conn
 	mu   sync.Mutex
 	got  []Message
@@ -36,7 +37,7 @@ func script(t *testing.T, answer react) (*scripted, Transport) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scripted{conn: conn}
+	s := &scripted{t: t, conn: conn}
 	t.Cleanup(func() { conn.Close() })
 	go s.run(answer)
 	return s, client
@@ -48,6 +49,7 @@ func (s *scripted) run(answer react) {
 		if err != nil {
 			return
 		}
+		checkFrame(s.t, string(frame))
 		m, isResponse, bad := decodeMessage(frame)
 		if bad != nil {
 			m.Method = "invalid: " + bad.Message

@@ -32,7 +32,7 @@ var everyRevision = []string{Version20241105, Version20250326, Version20250618, 
 var roads = []road{
 	{"memory", everyRevision, func(t *testing.T, fixture string, c *Client) (*ClientSession, error) {
 		client, server := InMemory()
-		return connectHere(t, fixture, c, client, server)
+		return connectHere(t, fixture, c, framesTap{client, t}, framesTap{server, t})
 	}},
 	{"pipes", everyRevision, func(t *testing.T, fixture string, c *Client) (*ClientSession, error) {
 		serverIn, clientOut := io.Pipe()

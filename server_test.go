@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"math/big"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -30,24 +29,8 @@ func (c *wireClient) next() string {
 	if err != nil {
 		c.t.Fatalf("no frame: %v", err)
 	}
-	c.checkCode(string(frame))
+	checkFrame(c.t, string(frame))
 	return string(frame)
-}
-
-// checkCode checks that an error has a code that the specification defines, or
-// one of those that are free.
-func (c *wireClient) checkCode(frame string) {
-	c.t.Helper()
-	if frame[0] != '{' || memberOf(c.t, frame, "error") == "" {
-		return
-	}
-	switch code := memberOf(c.t, frame, "error", "code"); code {
-	case "-32700", "-32600", "-32601", "-32602", "-32603", "-32020", "-32021", "-32022":
-	default:
-		if n, err := strconv.Atoi(code); err != nil || n == 0 || -32768 <= n && n <= -32000 {
-			c.t.Errorf("the code %s is not defined: %s", code, frame)
-		}
-	}
 }
 
 // call sends a frame and returns the one that follows.
