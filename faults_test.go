@@ -32,8 +32,8 @@ func frameFault(frame string) string {
 		return err.Error()
 	}
 	if batch, ok := splitBatch([]byte(frame)); ok {
-		for _, m := range batch {
-			if fault := frameFault(string(m)); fault != "" || len(batch) == 0 {
+		for m := range batch {
+			if fault := frameFault(string(m)); fault != "" {
 				return "in a batch: " + fault
 			}
 		}

@@ -424,6 +424,8 @@ func describe(err error) string {
 		return "failed: " + tool.Error()
 	case errors.Is(err, ErrClosed):
 		return "closed"
+	case errors.Is(err, errors.ErrUnsupported):
+		return "unsupported"
 	case errors.Is(err, context.Canceled):
 		return "cancelled"
 	case errors.Is(err, context.DeadlineExceeded):
@@ -1001,16 +1003,26 @@ events:
 close again: null
 string: {"content":[{"type":"text","text":"text"}]}
 `, ""},
-	{"nothing to listen to", []string{"subs.ack.subset", "subs.ack.client-check"}, func(v *visit) {
-		sub, err := v.connect("bare", ClientOptions{}).Listen(v.ctx, SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"test://several"}})
-		if err != nil {
-			v.t.Fatal(err)
+	{"what the server does not offer", []string{"caps.respect", "subs.ack.client-check"}, func(v *visit) {
+		cs := v.connect("bare", ClientOptions{})
+		_, err := cs.Listen(v.ctx, SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"test://several"}})
+		v.saw("listen", nil, err)
+		v.call(cs, "string", nil)
+		_, err = cs.ReadResource(v.ctx, "test://several")
+		v.saw("read", nil, err)
+		_, err = cs.GetPrompt(v.ctx, "greet", nil)
+		v.saw("prompt", nil, err)
+		for _, err = range cs.Prompts(v.ctx) {
+			v.saw("prompts", nil, err)
 		}
-		v.say("honoured %s", v.bare(sub.Honored))
-		v.saw("close", nil, sub.Close())
+		v.saw("still there", nil, cs.Ping(v.ctx))
 	}, `
-honoured {}
-close: null
+listen: unsupported
+string: unsupported
+read: unsupported
+prompt: unsupported
+prompts: unsupported
+still there: null
 `, ""},
 	{"the server ends what is listened to", []string{"subs.close.graceful", "subs.close.abrupt", "subs.close.result"}, func(v *visit) {
 		cs := v.connect("everything", ClientOptions{})
