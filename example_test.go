@@ -139,6 +139,113 @@ func ExampleRequest_Elicit() {
 	// 2026-07-28 runs: 2 deleted, {"keepCopy":true} <nil>
 }
 
+// A tool that asks two things at once. The answers come together, whether the
+// client was asked while the tool waits or between two runs of it.
+func ExampleRequest_Ask() {
+	question := func(message string) mcp.InputRequest {
+		params := `{"message": %q, "requestedSchema": {"type": "object", "properties": {"city": {"type": "string"}}}}`
+		return mcp.InputRequest{Method: "elicitation/create", Params: json.RawMessage(fmt.Sprintf(params, message))}
+	}
+	s := newServer()
+	mcp.AddTool(s, mcp.Tool{Name: "travel"},
+		func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+			answers, err := req.Ask(ctx, mcp.InputRequests{"from": question("From where?"), "to": question("To where?")})
+			if err != nil {
+				return "", err // as it is: it may be the questions
+			}
+			return fmt.Sprintf("%s %s", answers["from"], answers["to"]), nil
+		})
+
+	ctx := context.Background()
+	cs := connect(ctx, s, &mcp.ClientOptions{
+		Elicit: func(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			content := `{"city":"Oslo"}`
+			if p.Message == "From where?" {
+				content = `{"city":"Bern"}`
+			}
+			return &mcp.ElicitResult{Action: "accept", Content: json.RawMessage(content)}, nil
+		},
+	})
+	defer cs.Close()
+	fmt.Println(mcp.CallTool[string](ctx, cs, "travel", nil))
+	// Output:
+	// {"action":"accept","content":{"city":"Bern"}} {"action":"accept","content":{"city":"Oslo"}} <nil>
+}
+
+// A tool that keeps what it found out before it asked, so that its second run
+// need not do it again. The client carries the state, and can neither read nor
+// change it.
+func ExampleRequest_SetState() {
+	lookups := 0
+	s := newServer()
+	mcp.AddTool(s, mcp.Tool{Name: "buy"},
+		func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+			var price int
+			if state := req.State(); state == nil {
+				lookups++
+				price = 7
+				if err := req.SetState(price); err != nil {
+					return "", err
+				}
+			} else if err := json.Unmarshal(state, &price); err != nil {
+				return "", err
+			}
+			answer, err := req.Elicit(ctx, "price", &mcp.ElicitParams{Message: fmt.Sprintf("It costs %d. Buy it?", price)})
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%s at %d", answer.Action, price), nil
+		})
+
+	ctx := context.Background()
+	cs := connect(ctx, s, &mcp.ClientOptions{
+		Elicit: func(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			fmt.Println(p.Message)
+			return &mcp.ElicitResult{Action: "accept", Content: json.RawMessage(`{}`)}, nil
+		},
+	})
+	defer cs.Close()
+	text, err := mcp.CallTool[string](ctx, cs, "buy", nil)
+	fmt.Println(text, err, "lookups:", lookups)
+	// Output:
+	// It costs 7. Buy it?
+	// accept at 7 <nil> lookups: 1
+}
+
+// A question that the user answers on a page, which neither the client nor its
+// model sees. The client shows the whole address, and opens it only if the
+// user agrees.
+func ExampleElicitParams_url() {
+	s := newServer()
+	mcp.AddTool(s, mcp.Tool{Name: "pay"},
+		func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+			answer, err := req.Elicit(ctx, "pay", &mcp.ElicitParams{
+				Mode: "url", Message: "Please pay", URL: "https://pay.example/order/7",
+			})
+			if err != nil {
+				return "", err
+			}
+			return "the user's answer: " + answer.Action, nil // that it is paid, the page has to say
+		})
+
+	ctx := context.Background()
+	cs := connect(ctx, s, &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}},
+		Elicit: func(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			if p.Mode != "url" {
+				return &mcp.ElicitResult{Action: "decline"}, nil
+			}
+			fmt.Printf("%s? It opens %s\n", p.Message, p.URL)
+			return &mcp.ElicitResult{Action: "accept"}, nil
+		},
+	})
+	defer cs.Close()
+	fmt.Println(mcp.CallTool[string](ctx, cs, "pay", nil))
+	// Output:
+	// Please pay? It opens https://pay.example/order/7
+	// the user's answer: accept <nil>
+}
+
 // A family of resources. What the variables stand for is in req.Vars.
 func ExampleServer_AddResourceTemplate() {
 	cities := map[string]string{"Bern": "134591", "Basel": "173863"}
@@ -367,6 +474,166 @@ func ExampleError() {
 	// Output:
 	// true mcp: the door is stuck
 	// true mcp: unknown tool: close (code -32602)
+}
+
+// Tools that only some may see: to the others they do not exist.
+func ExampleServerOptions_filter() {
+	s := mcp.NewServer(mcp.Implementation{Name: "example", Version: "1.0.0"}, &mcp.ServerOptions{
+		Filter: func(ctx context.Context, req *mcp.Request, name string) bool {
+			return name != "ask-the-model" || req.Capabilities().Sampling != nil
+		},
+	})
+	for _, name := range []string{"add", "ask-the-model"} {
+		mcp.AddTool(s, mcp.Tool{Name: name}, func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+			return "done", nil
+		})
+	}
+
+	ctx := context.Background()
+	cs := connect(ctx, s, nil) // a client without a model
+	defer cs.Close()
+	for tool, err := range cs.Tools(ctx) {
+		fmt.Println(tool.Name, err)
+	}
+	_, err := cs.CallTool(ctx, "ask-the-model", nil)
+	fmt.Println(err)
+	// Output:
+	// add <nil>
+	// mcp: unknown tool: ask-the-model (code -32602)
+}
+
+// A folder of files as resources. What leads out of it is not found.
+func ExampleFileHandler() {
+	folder, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	if err := os.WriteFile(filepath.Join(folder, "a.txt"), []byte("hello"), 0o666); err != nil {
+		log.Fatal(err)
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer root.Close()
+	s := newServer()
+	s.AddResourceTemplate(mcp.ResourceTemplate{URITemplate: "file:///docs/{+path}", Name: "docs"},
+		mcp.FileHandler(root, "file:///docs/"))
+
+	ctx := context.Background()
+	cs := connect(ctx, s, nil)
+	defer cs.Close()
+	r, err := cs.ReadResource(ctx, "file:///docs/a.txt")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(r.Contents[0].Text)
+	_, err = cs.ReadResource(ctx, "file:///docs/%2e%2e/secret.txt")
+	fmt.Println(err)
+	// Output:
+	// hello
+	// mcp: resource not found: file:///docs/%2e%2e/secret.txt (code -32602)
+}
+
+// A method that the protocol does not have, on both sides.
+func ExampleHandle() {
+	type Params struct {
+		Text string `json:"text"`
+	}
+	type Result struct {
+		Length int `json:"length"`
+	}
+	s := newServer()
+	mcp.Handle(s, "example/measure", func(ctx context.Context, req *mcp.Request, p Params) (Result, error) {
+		return Result{len(p.Text)}, nil
+	})
+
+	ctx := context.Background()
+	cs := connect(ctx, s, nil)
+	defer cs.Close()
+	var r Result
+	err := cs.Call(ctx, "example/measure", Params{"hello"}, &r)
+	fmt.Println(r.Length, err)
+	// Output:
+	// 5 <nil>
+}
+
+// Middleware of a client sees what it sends, and what the server sends.
+func ExampleClient_Use() {
+	s := newServer()
+	mcp.AddTool(s, mcp.Tool{Name: "ask"}, func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+		answer, err := req.Elicit(ctx, "sure", &mcp.ElicitParams{Message: "Sure?"})
+		if err != nil {
+			return "", err
+		}
+		return answer.Action, nil
+	})
+	c := mcp.NewClient(mcp.Implementation{Name: "host", Version: "1.0.0"}, &mcp.ClientOptions{
+		Elicit: func(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "decline"}, nil
+		},
+	})
+	c.Use(func(next mcp.Handler) mcp.Handler {
+		return func(ctx context.Context, req *mcp.Request) (any, error) {
+			direction := "from the server"
+			if req.Outgoing {
+				direction = "to the server"
+			}
+			fmt.Println(req.Method, direction)
+			return next(ctx, req)
+		}
+	})
+
+	ctx := context.Background()
+	client, server := mcp.InMemory()
+	if _, err := s.Connect(ctx, server); err != nil {
+		log.Fatal(err)
+	}
+	cs, err := c.Connect(ctx, client)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cs.Close()
+	fmt.Println(mcp.CallTool[string](ctx, cs, "ask", nil))
+	// Output:
+	// server/discover to the server
+	// tools/call to the server
+	// elicitation/create from the server
+	// tools/call to the server
+	// decline <nil>
+}
+
+// A call that needs what the server does not have is not sent, unless the
+// caller insists.
+func ExampleCallOptions_insist() {
+	s := newServer() // without prompts
+	ctx := context.Background()
+	cs := connect(ctx, s, nil)
+	defer cs.Close()
+	_, err := cs.GetPrompt(ctx, "hello", nil)
+	fmt.Println(errors.Is(err, errors.ErrUnsupported))
+	_, err = cs.With(mcp.CallOptions{Insist: true}).GetPrompt(ctx, "hello", nil)
+	fmt.Println(err)
+	// Output:
+	// true
+	// mcp: method not found: prompts/get (code -32601)
+}
+
+// What has to be cleaned up when a session ends, however it ends. The last
+// that was registered runs first.
+func ExampleClientSession_OnClose() {
+	s := newServer()
+	ctx := context.Background()
+	cs := connect(ctx, s, nil)
+	cs.OnClose(func() { fmt.Println("close the log") })
+	cs.OnClose(func() { fmt.Println("write the last entry") })
+	cs.Close() // waits for them
+	fmt.Println("closed")
+	// Output:
+	// write the last entry
+	// close the log
+	// closed
 }
 
 // TestHouseReadme builds the programs of the README as a reader would, in a
