@@ -8,6 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,7 +35,11 @@ func demo(ctx context.Context, args []string, stderr io.Writer) error {
 	case page < 0:
 		return &usageError{"demo: -page must be more than 0"}
 	}
-	return demoServer(logger, page).Run(ctx, mcp.Stdio())
+	err := demoServer(logger, page).Run(ctx, mcp.Stdio())
+	if ctx.Err() != nil { // being told to stop is how a server ends
+		return nil
+	}
+	return err
 }
 
 // A demoApp is what the handlers of the demo share.
@@ -57,14 +63,30 @@ func demoServer(logger *slog.Logger, page int) *mcp.Server {
 		Logger:       logger,
 		PageSize:     page,
 		Complete:     completeDemo,
+		Filter:       canDo,
+		Cache:        mcp.CacheHints{TTLMs: time.Minute.Milliseconds()},
 	})
 	s.Use(s.count)
+	mcp.Handle(s.Server, "demo/reverse", reverse)
 	s.addPlainTools()
 	s.addTalkingTools()
 	s.addAskingTools()
 	s.addResources()
 	s.addPrompts()
 	return s.Server
+}
+
+// canDo hides the tool that opens pages from clients that cannot open any.
+func canDo(_ context.Context, req *mcp.Request, name string) bool {
+	e := req.Capabilities().Elicitation
+	return name != "pay" || e != nil && e.URL != nil
+}
+
+// reverse serves a method that the protocol does not have.
+func reverse(ctx context.Context, req *mcp.Request, in echoArgs) (echoArgs, error) {
+	runes := []rune(in.Text)
+	slices.Reverse(runes)
+	return echoArgs{string(runes)}, nil
 }
 
 // count is middleware: it counts what arrives.
@@ -124,6 +146,11 @@ func (s *demoApp) addPlainTools() {
 	mcp.AddTool(s.Server, mcp.Tool{Name: "panic", Description: "Panics: an error of the protocol"},
 		func(ctx context.Context, req *mcp.Request, in noArgs) (string, error) {
 			panic("the panic tool was called")
+		})
+	mcp.AddTool(s.Server, mcp.Tool{Name: "die", Description: "Ends the server at once, without an answer"},
+		func(ctx context.Context, req *mcp.Request, in noArgs) (string, error) {
+			os.Exit(3)
+			return "", nil
 		})
 	mcp.AddTool(s.Server, mcp.Tool{Name: "requests", Description: "Tells how many requests and notifications there were, by method", Annotations: readOnly},
 		func(ctx context.Context, req *mcp.Request, in noArgs) (map[string]int, error) {

@@ -51,9 +51,10 @@ func (s *demoApp) addAskingTools() {
 
 // pay sends the user to a page that neither the client nor its model sees.
 func pay(ctx context.Context, req *mcp.Request, in payArgs) (string, error) {
-	answer, err := req.Elicit(ctx, "page", &mcp.ElicitParams{
+	page := &mcp.ElicitParams{
 		Mode: "url", Message: fmt.Sprintf("Please pay %d coins", in.Amount), URL: fmt.Sprintf("https://pay.example/order?coins=%d", in.Amount),
-	})
+	}
+	answer, err := req.Elicit(ctx, "page", page)
 	if err != nil {
 		return "", err
 	}

@@ -21,16 +21,15 @@ import (
 const readme = `# demo
 
 Tools that answer: echo, add and primes (structured), content (every kind),
-fail and panic (the two ways to fail), requests (what was asked so far).
+fail, panic and die (the ways to fail), requests (what was asked so far).
 Tools that tell: countdown reports progress, wait waits to be cancelled, log
 logs, touch changes this text, bonus changes the lists.
 Tools that ask: ask (a form), pay (a page), survey (two at once), book (one
 after the other), sample and agent (the model), roots.
 
-Resources: this text, a picture (demo://logo), a clock that changes each second
-(demo://clock), and demo://users/{id}/profile for any number as id.
+Resources: this text, a picture (demo://logo), a clock (demo://clock), demo://users/{id}/profile for any number as id.
 Prompts: greet, translate (with completion by context), and review with this
-text in it.
+text in it. Method of its own: demo/reverse, {"text": "…"}.
 `
 
 const profileTemplate = "demo://users/{id}/profile"
@@ -41,7 +40,9 @@ func (s *demoApp) addResources() {
 	size := int64(len(logo))
 	s.AddResource(mcp.Resource{URI: "demo://readme", Name: "readme", Description: "What this server shows", MIMEType: "text/markdown"},
 		func(ctx context.Context, req *mcp.Request) (*mcp.ReadResourceResult, error) {
-			return contents(mcp.ResourceContents{MIMEType: "text/markdown", Text: readme}), nil
+			r := contents(mcp.ResourceContents{MIMEType: "text/markdown", Text: readme})
+			r.CacheHints = mcp.CacheHints{TTLMs: time.Minute.Milliseconds(), CacheScope: "public"}
+			return r, nil
 		})
 	s.AddResource(mcp.Resource{URI: "demo://logo", Name: "logo", Description: "A small picture", MIMEType: "image/png", Size: &size},
 		func(ctx context.Context, req *mcp.Request) (*mcp.ReadResourceResult, error) {

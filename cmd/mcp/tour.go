@@ -43,13 +43,16 @@ func tour(ctx context.Context, stdout io.Writer) error {
 
 // A guide leads through one era.
 type guide struct {
-	out io.Writer
-	cs  *mcp.ClientSession
+	cs      *mcp.ClientSession
+	program string // this one
+	modern  bool
 
 	both chan struct{} // where two questions meet
 
 	mu    sync.Mutex
-	asked []string // what the server asked this client, and what it logged
+	asked []string        // what the server asked this client, and what it logged
+	sent  map[string]bool // methods that went out, and that came in
+	heard map[string]bool
 }
 
 func tourEra(ctx context.Context, out io.Writer, versions []string, want string) (err error) {
@@ -59,16 +62,11 @@ func tourEra(ctx context.Context, out io.Writer, versions []string, want string)
 	if err != nil {
 		return err
 	}
-	g := &guide{out: out, both: make(chan struct{})}
-	client := mcp.NewClient(mcp.Implementation{Name: "tour", Version: version}, &mcp.ClientOptions{
-		Versions: versions, Elicit: g.elicit, Sample: g.sample, Roots: g.roots, Log: g.log,
-		Capabilities: &mcp.ClientCapabilities{
-			Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}},
-			Sampling:    &mcp.SamplingCapability{Tools: &struct{}{}},
-			Roots:       &mcp.RootsCapability{},
-		},
-	})
-	if g.cs, err = client.Connect(ctx, &mcp.Command{Cmd: exec.Command(program, "demo", "--page", fmt.Sprint(tourPage))}); err != nil {
+	g := &guide{
+		program: program, modern: want == mcp.Version20260728,
+		both: make(chan struct{}), sent: make(map[string]bool), heard: make(map[string]bool),
+	}
+	if g.cs, err = g.client(versions).Connect(ctx, g.demo()); err != nil {
 		return err
 	}
 	defer func() {
@@ -94,6 +92,39 @@ func tourEra(ctx context.Context, out io.Writer, versions []string, want string)
 	return nil
 }
 
+// client is one that can do everything.
+func (g *guide) client(versions []string) *mcp.Client {
+	c := mcp.NewClient(mcp.Implementation{Name: "tour", Version: version}, &mcp.ClientOptions{
+		Versions: versions, Elicit: g.elicit, Sample: g.sample, Roots: g.roots, Log: g.log,
+		Capabilities: &mcp.ClientCapabilities{
+			Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}},
+			Sampling:    &mcp.SamplingCapability{Tools: &struct{}{}},
+			Roots:       &mcp.RootsCapability{},
+		},
+	})
+	c.Use(g.watch)
+	return c
+}
+
+// watch is middleware that notes what goes out and what comes in.
+func (g *guide) watch(next mcp.Handler) mcp.Handler {
+	return func(ctx context.Context, req *mcp.Request) (any, error) {
+		g.mu.Lock()
+		if req.Outgoing {
+			g.sent[req.Method] = true
+		} else {
+			g.heard[req.Method] = true
+		}
+		g.mu.Unlock()
+		return next(ctx, req)
+	}
+}
+
+// demo is the program as a server.
+func (g *guide) demo() *mcp.Command {
+	return &mcp.Command{Cmd: exec.Command(g.program, "demo", "--page", fmt.Sprint(tourPage))}
+}
+
 // A stop of the tour shows one feature.
 type stop struct {
 	name string
@@ -102,7 +133,7 @@ type stop struct {
 }
 
 func (g *guide) stops() []stop {
-	return slices.Concat(g.offers(), g.uses(), g.asks(), g.tells())
+	return slices.Concat(g.offers(), g.uses(), g.asks(), g.tells(), g.manages())
 }
 
 // offers show what the server says that it has.
@@ -135,6 +166,7 @@ func (g *guide) uses() []stop {
 		{"get review", g.prompt("review", nil), "user: Review this text: | user: demo://readme"},
 		{"complete", g.complete, "fr: friendly; with German before: Swiss; of all ids: 100 of 250"},
 		{"progress", g.progress, "1/3 2/3 3/3 lift-off"},
+		{"a method of its own", g.reverse, "adA"},
 		{"cancellation", g.cancel, "wait was given up, the server heard of it and still answers"},
 	}
 }
@@ -157,5 +189,14 @@ func (g *guide) tells() []stop {
 	return []stop{
 		{"log", g.logs, "warning: mind the gap"},
 		{"changes", g.changes, "prompts, resources, tools, demo://readme; none after the end"},
+	}
+}
+
+// manages show what the client does by itself, and the end.
+func (g *guide) manages() []stop {
+	return []stop{
+		{"middleware", g.middleware, "tools/call went out, elicitation/create came in"},
+		{"refused here", g.refusal, "no prompts, nothing was sent; with Insist: error -32601: method not found: prompts/get"},
+		{"close", g.close, "clean-up: second, first; nothing goes out any more"},
 	}
 }

@@ -282,6 +282,64 @@ func (g *guide) changes(ctx context.Context) (string, error) {
 	return strings.Join(seen, ", ") + "; none after the end", nil
 }
 
+func (g *guide) reverse(ctx context.Context) (string, error) {
+	var r echoArgs
+	err := g.cs.Call(ctx, "demo/reverse", echoArgs{"Ada"}, &r)
+	return r.Text, err
+}
+
+func (g *guide) middleware(context.Context) (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.sent["tools/call"] || !g.heard["elicitation/create"] {
+		return "", fmt.Errorf("sent %v, heard %v", g.sent, g.heard)
+	}
+	return "tools/call went out, elicitation/create came in", nil
+}
+
+// refusal wants prompts of a server that has none.
+func (g *guide) refusal(ctx context.Context) (string, error) {
+	s := mcp.NewServer(mcp.Implementation{Name: "bare", Version: version}, nil)
+	asked := false
+	s.Use(func(next mcp.Handler) mcp.Handler {
+		return func(ctx context.Context, req *mcp.Request) (any, error) {
+			asked = asked || req.Method == "prompts/get"
+			return next(ctx, req)
+		}
+	})
+	client, server := mcp.InMemory()
+	if _, err := s.Connect(ctx, server); err != nil {
+		return "", err
+	}
+	versions := []string{g.cs.Server().ProtocolVersion}
+	cs, err := mcp.NewClient(mcp.Implementation{Name: "tour", Version: version}, &mcp.ClientOptions{Versions: versions}).Connect(ctx, client)
+	if err != nil {
+		return "", err
+	}
+	defer cs.Close()
+	if _, err := cs.GetPrompt(ctx, "greet", nil); !errors.Is(err, errors.ErrUnsupported) || asked {
+		return "", fmt.Errorf("not refused here, but %v", err)
+	}
+	_, err = cs.With(mcp.CallOptions{Insist: true}).GetPrompt(ctx, "greet", nil)
+	refusal, err := answered(err)
+	return "no prompts, nothing was sent; with Insist: " + refusal, err
+}
+
+// close ends the session, and with it the server.
+func (g *guide) close(ctx context.Context) (string, error) {
+	var ran []string // nobody else looks at it: Close waits
+	for _, name := range []string{"first", "second"} {
+		g.cs.OnClose(func() { ran = append(ran, name) })
+	}
+	if err := g.cs.Close(); err != nil {
+		return "", err
+	}
+	if err := g.cs.Ping(ctx); !errors.Is(err, mcp.ErrClosed) {
+		return "", fmt.Errorf("after the end: %v", err)
+	}
+	return "clean-up: " + strings.Join(ran, ", ") + "; nothing goes out any more", nil
+}
+
 // questions returns what came from the server since it was last called.
 func (g *guide) questions() []string {
 	g.mu.Lock()

@@ -101,6 +101,8 @@ func TestVerbs(t *testing.T) {
 
 		{args: "call fail", code: 1, stderr: "mcp: this tool always fails\n"},
 		{args: "call panic", code: 1, stderr: "mcp: internal error (code -32603)\n"},
+		{args: "call pay --version 2025-06-18", code: 1, stderr: "mcp: unknown tool: pay (code -32602)\n"}, // no pages there
+		{args: "call die", code: 1, stderr: "mcp: tools/call: session closed…"},
 		{args: "call nothing", code: 1, stderr: "mcp: unknown tool: nothing (code -32602)…"},
 		{args: "call add a=1 b=two", code: 1, stderr: "mcp: invalid arguments: /b: must be a number, got a string\n"},
 		{args: "call wait --timeout 200ms", code: 1, stderr: "mcp: tools/call: no answer within 200ms…"},
