@@ -75,7 +75,7 @@ func (l leg) demo() []step {
 		{"elicit", elicit},
 		{"sample", `{"text":"model heard: say hi"}`},
 		{"roots", `{"text":"file:///peer/one\nfile:///peer/two"}`},
-		{"complete", `{"style":"formal friendly funny","id":"1 17"}`},
+		{"complete", `{"style":"formal friendly funny","id":"24 240 241","most":100}`},
 		{"log", `{"seen":"error {\"msg\":\"loud enough\"}"}`},
 		{"updates", `{"seen":"demo://readme","after":"still here"}`},
 		{"ping", ping},
@@ -83,28 +83,44 @@ func (l leg) demo() []step {
 	}
 }
 
-// wide are the steps with the server wide, in order.
+// wide are the steps with mcp demo when its lists have pages of 4, in order.
 func (l leg) wide() []step {
 	rev := l.revision()
-	structured, url, rounds := `null`, `"elicit"`, `"elicit"`
+	first, several := "echo add primes content", "true"
+	if l.peer == "ts2" { // which puts the pages together by itself
+		several = "false"
+	}
+	structured, asks, dialects := `"primes":null,"requests":null`, `"elicit"`, ""
+	kinds := `"text","image","resource"`
+	if rev.atLeast(rev20250326) {
+		kinds += `,"audio"`
+	}
 	if rev.atLeast(rev20250618) {
-		structured = `{"total":3,"unit":"g","parts":[{"name":"a","grams":1},{"name":"bb","grams":2}],"empty":[]}`
-		rounds = `"{\"agree\":true,\"name\":\"Ada\"}\n"`
+		structured, asks, dialects = `"primes":null,"requests":{"tools/call":2}`, `"accept"`, "Austrian Low Swiss"
+		kinds += `,"resource_link"`
+	}
+	once, rounds, url, agent := asks, asks, `"elicit"`, `"sampling"`
+	if rev.atLeast(rev20250618) {
+		once, rounds = `"accept {\"colour\":\"any colour\"}; accept {\"animal\":\"any animal\"}"`, `"seat 1 was booked"`
 	}
 	if rev.atLeast(rev20251125) {
-		url = `"accept","message":"Pay here","url":"https://example.com/pay?id=7&ok"`
+		url, agent = `"7 coins were paid","message":"Please pay 7 coins","url":"https://pay.example/order?coins=7"`, `"it is 42"`
 	}
-	pages := "weigh toggle|open interview"
-	if l.peer == "ts2" { // which puts them together by itself
-		pages = "weigh toggle open interview"
+	if rev.modern {
+		structured = `"primes":[2,3,5,7],"requests":{"tools/call":2}`
 	}
 	return []step{
-		{"connect", `{"version":"` + rev.version + `","server":"wide"}`},
-		{"pages", `{"pages":"` + pages + `","all":3,"bad":-32602}`},
-		{"structured", structured},
-		{"changes", `{"tools":true,"prompts":true,"resources":true,"extra":true}`},
+		{"connect", `{"version":"` + rev.version + `","server":"demo"}`},
+		{"pages", `{"first":"` + first + `","several":` + several + `,"bad":-32602,"tools":["echo","bonus","agent","roots"],
+			"resources":["demo://readme","demo://logo","demo://clock"],"prompts":["greet","translate","review"]}`},
+		{"structured", `{"text":"[2,3,5,7]",` + structured + `}`},
+		{"content", `[` + kinds + `]`},
+		{"context", `{"with":"` + dialects + `","without":""}`},
+		{"changes", `{"tools":true,"prompts":true,"resources":true,"bonus":true}`},
 		{"url", `{"text":` + url + `}`},
+		{"once", `{"text":` + once + `}`},
 		{"rounds", `{"text":` + rounds + `}`},
+		{"agent", `{"text":` + agent + `}`},
 		{"close", `null`},
 	}
 }
@@ -125,9 +141,73 @@ func TestPeersAsClients(t *testing.T) {
 		})
 		t.Run(l.peer+"/"+l.version+"/wide", func(t *testing.T) {
 			t.Parallel()
-			wide := childCommand(wideMode)
-			p.runClient(t, l, "wide", l.wide(), 3, "env", wide.Env[0], wide.Path)
+			p.runClient(t, l, "wide", l.wide(), 6, p.demo, "demo", "-page", "4") // pay, survey, book twice, agent twice
 		})
+	}
+}
+
+// inspectorLegs are what the command line of the inspector asks of our demo
+// server, each a process of its own, and what it then prints.
+var inspectorLegs = []struct {
+	name, want string
+	args       []string
+	exit       int
+}{
+	{"initialize", `{"serverInfo":{"name":"demo"}}`, []string{"--method", "initialize"}, 0},
+	{"tools", `{"tools":[{"name":"echo"},{"name":"add"},{"name":"agent"}]}`, []string{"--method", "tools/list", "--strict"}, 0},
+	{"call", `{"structuredContent":{"sum":42},"content":[{"type":"text","text":"42"}]}`,
+		[]string{"--method", "tools/call", "--tool-name", "add", "--tool-arg", "a=2", "b=40"}, 0},
+	{"fail", `{"isError":true,"content":[{"text":"this tool always fails"}]}`, []string{"--method", "tools/call", "--tool-name", "fail"}, 5},
+	{"resources", `{"resources":[{"uri":"demo://readme"},{"uri":"demo://logo","mimeType":"image/png"}]}`, []string{"--method", "resources/list"}, 0},
+	{"templates", `{"resourceTemplates":[{"uriTemplate":"demo://users/{id}/profile"}]}`, []string{"--method", "resources/templates/list"}, 0},
+	{"read", `{"contents":[{"uri":"demo://users/42/profile","text":"42"}]}`, []string{"--method", "resources/read", "--uri", "demo://users/42/profile"}, 0},
+	{"prompts", `{"prompts":[{"name":"greet","arguments":[{"name":"name","required":true}]}]}`, []string{"--method", "prompts/list"}, 0},
+	{"get", `{"messages":[{"role":"user","content":{"text":"Greet Ada in a formal way"}}]}`,
+		[]string{"--method", "prompts/get", "--prompt-name", "greet", "--prompt-args", "name=Ada", "style=formal"}, 0},
+	{"level", `{}`, []string{"--method", "logging/setLevel", "--log-level", "warning"}, 0},
+}
+
+// TestPeersInspector has the inspector's command line use our demo server.
+func TestPeersInspector(t *testing.T) {
+	shows(t, "stdio.stdout.clean", "lifecycle.version.server-echo", "version.dual.meta")
+	p := installPeers(t)
+	p.demo = filepath.Join(t.TempDir(), "mcp")
+	goBuild(t, "cmd/mcp", p.demo)
+	cli := filepath.Join(p.npm, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
+	for _, l := range inspectorLegs {
+		for era, rev := range map[string]*revision{"legacy": rev20251125, "modern": rev20260728} {
+			if l.name == "level" && rev.modern {
+				continue // logging/setLevel is not there
+			}
+			t.Run(l.name+"/"+era, func(t *testing.T) {
+				t.Parallel()
+				tap := p.newTap(t)
+				args := append([]string{cli, "--cli", "--quiet", "--protocol-era", era}, l.args...)
+				args = append(append(args, "--"), tap.command(p.demo, "demo")...)
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				defer cancel()
+				cmd := exec.CommandContext(ctx, "node", args...)
+				var stderr bytes.Buffer
+				cmd.Stderr = &stderr
+				cmd.Env = append(os.Environ(), "HOME="+t.TempDir()) // where it keeps a catalog
+				stdout, err := cmd.Output()
+				if cmd.ProcessState.ExitCode() != l.exit {
+					t.Errorf("%v, want exit status %d", err, l.exit)
+				}
+				var got, want any
+				if err := json.Unmarshal([]byte(l.want), &want); err != nil {
+					t.Fatal(err)
+				}
+				if err := json.Unmarshal(stdout, &got); err != nil || !includes(got, want) {
+					t.Errorf("got %s, %v, want %s", stdout, err, l.want)
+				}
+				tap.checkServer(rev, 0)
+				if t.Failed() {
+					t.Logf("stderr: %s", stderr.Bytes())
+					tap.log()
+				}
+			})
+		}
 	}
 }
 

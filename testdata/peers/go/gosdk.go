@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -26,6 +25,7 @@ func (p *goSDK) connect(ctx context.Context, version string, command []string) (
 	options := &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{
 			RootsV2:     &mcp.RootCapabilities{},
+			Sampling:    &mcp.SamplingCapabilities{Tools: &mcp.SamplingToolsCapabilities{}},
 			Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}},
 		},
 		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -35,10 +35,7 @@ func (p *goSDK) connect(ctx context.Context, version string, command []string) (
 			}
 			return &mcp.ElicitResult{Action: "accept", Content: elicit(r.Params.Message, r.Params.RequestedSchema)}, nil
 		},
-		CreateMessageHandler: func(_ context.Context, r *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-			prompt, _ := r.Params.Messages[0].Content.(*mcp.TextContent)
-			return &mcp.CreateMessageResult{Role: "assistant", Model: "peer-model", StopReason: "endTurn", Content: &mcp.TextContent{Text: sample(prompt.Text)}}, nil
-		},
+		CreateMessageWithToolsHandler: model,
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			p.progress(r.Params.Progress)
 		},
@@ -77,6 +74,22 @@ func (p *goSDK) connect(ctx context.Context, version string, command []string) (
 		return info.ProtocolVersion, "", nil
 	}
 	return info.ProtocolVersion, info.ServerInfo.Name, nil
+}
+
+// model uses the tool that it is offered, once.
+func model(_ context.Context, r *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) {
+	answer := &mcp.CreateMessageWithToolsResult{Role: "assistant", Model: "peer-model", StopReason: "endTurn"}
+	switch c := r.Params.Messages[len(r.Params.Messages)-1].Content[0].(type) {
+	case *mcp.ToolResultContent:
+		answer.Content = []mcp.Content{&mcp.TextContent{Text: "it is " + c.Content[0].(*mcp.TextContent).Text}}
+	case *mcp.TextContent:
+		answer.Content = []mcp.Content{&mcp.TextContent{Text: sample(c.Text)}}
+		if len(r.Params.Tools) > 0 {
+			answer.StopReason = "toolUse"
+			answer.Content = []mcp.Content{&mcp.ToolUseContent{ID: "use-1", Name: r.Params.Tools[0].Name, Input: object{"a": 2, "b": 40}}}
+		}
+	}
+	return answer, nil
 }
 
 func (p *goSDK) list(ctx context.Context) (map[string][]string, error) {
@@ -118,13 +131,24 @@ func (p *goSDK) call(ctx context.Context, tool string, args map[string]any, prog
 	if err != nil {
 		return nil, err
 	}
-	var text strings.Builder
+	out := &result{structured: r.StructuredContent, failed: r.IsError}
 	for _, c := range r.Content {
-		if t, ok := c.(*mcp.TextContent); ok {
-			text.WriteString(t.Text)
+		kind := "text"
+		switch c := c.(type) {
+		case *mcp.TextContent:
+			out.text += c.Text
+		case *mcp.ImageContent:
+			kind = "image"
+		case *mcp.AudioContent:
+			kind = "audio"
+		case *mcp.ResourceLink:
+			kind = "resource_link"
+		case *mcp.EmbeddedResource:
+			kind = "resource"
 		}
+		out.kinds = append(out.kinds, kind)
 	}
-	return &result{text: text.String(), structured: r.StructuredContent, failed: r.IsError}, nil
+	return out, nil
 }
 
 func (p *goSDK) read(ctx context.Context, uri string) (string, string, error) {
@@ -162,10 +186,13 @@ func (p *goSDK) page(ctx context.Context, cursor string) (names []string, next s
 	return names, r.NextCursor, nil
 }
 
-func (p *goSDK) complete(ctx context.Context, ref reference, argument, value string) ([]string, error) {
+func (p *goSDK) complete(ctx context.Context, ref reference, argument, value string, filled ...string) ([]string, error) {
 	params := &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: ref.name}, Argument: mcp.CompleteParamsArgument{Name: argument, Value: value}}
 	if ref.uri != "" {
 		params.Ref = &mcp.CompleteReference{Type: "ref/resource", URI: ref.uri}
+	}
+	if len(filled) == 2 {
+		params.Context = &mcp.CompleteContext{Arguments: map[string]string{filled[0]: filled[1]}}
 	}
 	r, err := p.session.Complete(ctx, params)
 	if err != nil {

@@ -26,7 +26,8 @@ type peer interface {
 	prompt(ctx context.Context, name string, args map[string]string) (text, embedded string, err error)
 	// page is one page of tools and the cursor of the next.
 	page(ctx context.Context, cursor string) (names []string, next string, err error)
-	complete(ctx context.Context, ref reference, argument, value string) ([]string, error)
+	// complete takes what was filled in before as pairs of name and value.
+	complete(ctx context.Context, ref reference, argument, value string, filled ...string) ([]string, error)
 	level(ctx context.Context, level string) error
 	// listen asks for changes of lists or of one resource; end ends that.
 	listen(ctx context.Context, uri string) (end func() error, err error)
@@ -72,6 +73,7 @@ func listenTo(again func() error, methods ...string) (map[string]string, error) 
 
 type result struct {
 	text       string
+	kinds      []string // of content
 	structured any
 	failed     bool
 }
@@ -94,8 +96,15 @@ func elicit(message string, schema any) map[string]any {
 		fields = append(fields, name)
 	}
 	slices.Sort(fields)
+	if !slices.Contains(fields, "name") {
+		answer := object{}
+		for _, name := range fields {
+			answer[name] = "any " + name
+		}
+		return answer
+	}
 	asked["message"], asked["fields"] = message, fields
-	return map[string]any{"name": "Ada", "agree": true}
+	return object{"name": "Ada", "agree": true}
 }
 
 func sample(prompt string) string { return "model heard: " + prompt }
@@ -176,8 +185,10 @@ func demo(p peer) {
 	asking(p)
 	step("complete", func(ctx context.Context) (any, error) {
 		style, err := p.complete(ctx, reference{name: "greet"}, "style", "f")
-		id, err2 := p.complete(ctx, reference{uri: "demo://users/{id}/profile"}, "id", "1")
-		return object{"style": strings.Join(style, " "), "id": strings.Join(id, " ")}, errors.Join(err, err2)
+		template := reference{uri: "demo://users/{id}/profile"}
+		id, err2 := p.complete(ctx, template, "id", "24")
+		most, err3 := p.complete(ctx, template, "id", "")
+		return object{"style": strings.Join(style, " "), "id": strings.Join(id, " "), "most": len(most)}, errors.Join(err, err2, err3)
 	})
 	step("log", func(ctx context.Context) (any, error) {
 		if err := p.level(ctx, "warning"); err != nil {
@@ -258,44 +269,57 @@ func asking(p peer) {
 	})
 }
 
-// wide is the conversation with the server in peers_test.go that has what the
-// demo has not.
+// wide is the conversation with mcp demo when its lists have pages.
 func wide(p peer) {
 	step("pages", func(ctx context.Context) (any, error) {
-		var pages []string
-		for cursor, more := "", true; more; more = cursor != "" && len(pages) < 20 {
+		var first, tools []string
+		n := 0
+		for cursor, more := "", true; more; more = cursor != "" && n < 20 {
 			names, next, err := p.page(ctx, cursor)
 			if err != nil {
 				return nil, err
 			}
-			pages, cursor = append(pages, strings.Join(names, " ")), next
+			if n++; n == 1 {
+				first = names
+			}
+			tools, cursor = append(tools, names...), next
 		}
 		all, err := p.list(ctx)
 		_, _, bad := p.page(ctx, "made up")
-		return object{"pages": strings.Join(pages, "|"), "all": len(all["resources"]), "bad": p.code(bad)}, err
+		return object{"first": strings.Join(first, " "), "several": n > 1 && len(first) == 4, "tools": tools,
+			"resources": all["resources"], "prompts": all["prompts"], "bad": p.code(bad)}, err
 	})
 	step("structured", func(ctx context.Context) (any, error) {
-		r, err := p.call(ctx, "weigh", object{"parts": []string{"a", "bb"}}, nil)
+		primes, err := p.call(ctx, "primes", object{"below": 8}, nil)
+		requests, err2 := p.call(ctx, "requests", object{}, nil)
+		if err := errors.Join(err, err2); err != nil {
+			return nil, err
+		}
+		return object{"primes": primes.structured, "text": primes.text, "requests": requests.structured}, nil
+	})
+	step("content", func(ctx context.Context) (any, error) {
+		r, err := p.call(ctx, "content", object{}, nil)
 		if err != nil {
 			return nil, err
 		}
-		return r.structured, nil
+		return r.kinds, nil
+	})
+	step("context", func(ctx context.Context) (any, error) {
+		with, err := p.complete(ctx, reference{name: "translate"}, "dialect", "", "language", "German")
+		without, err2 := p.complete(ctx, reference{name: "translate"}, "dialect", "")
+		return object{"with": strings.Join(with, " "), "without": strings.Join(without, " ")}, errors.Join(err, err2)
 	})
 	step("changes", func(ctx context.Context) (any, error) {
 		end, err := p.listen(ctx, "")
 		if err != nil {
 			return nil, err
 		}
-		// Twice: there and away again.
 		seen, err := listenTo(func() error {
-			_, err := say(ctx, p, "toggle", object{})
-			_, err2 := say(ctx, p, "toggle", object{})
+			_, err := say(ctx, p, "bonus", object{"have": false})
+			_, err2 := say(ctx, p, "bonus", object{"have": true})
 			return errors.Join(err, err2)
 		}, "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed")
 		if err := errors.Join(err, end()); err != nil {
-			return nil, err
-		}
-		if _, err := say(ctx, p, "toggle", object{}); err != nil {
 			return nil, err
 		}
 		kinds := object{}
@@ -303,16 +327,17 @@ func wide(p peer) {
 			kinds[strings.Split(method, "/")[1]] = true
 		}
 		all, err := p.list(ctx)
-		kinds["extra"] = slices.Contains(all["tools"], "extra")
+		kinds["bonus"] = slices.Contains(all["tools"], "bonus-tool")
 		return kinds, err
 	})
-	step("url", func(ctx context.Context) (any, error) {
-		said, err := say(ctx, p, "open", object{})
-		asked["text"] = said
-		return asked, err
-	})
-	step("rounds", func(ctx context.Context) (any, error) {
-		said, err := say(ctx, p, "interview", object{})
-		return object{"text": said}, err
-	})
+	for _, s := range []struct {
+		name, tool string
+		args       object
+	}{{"url", "pay", object{"amount": 7}}, {"once", "survey", object{}}, {"rounds", "book", object{}}, {"agent", "agent", object{"prompt": "add 2 and 40"}}} {
+		step(s.name, func(ctx context.Context) (any, error) {
+			said, err := say(ctx, p, s.tool, s.args)
+			asked["text"] = said
+			return asked, err
+		})
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -30,11 +29,21 @@ func (p *mcpGo) Elicit(_ context.Context, r mcp.ElicitationRequest) (*mcp.Elicit
 }
 
 func (p *mcpGo) CreateMessage(_ context.Context, r mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-	text := sample(mcp.GetTextFromContent(r.Messages[0].Content))
-	return &mcp.CreateMessageResult{
-		SamplingMessage: mcp.SamplingMessage{Role: mcp.RoleAssistant, Content: mcp.NewTextContent(text)},
-		Model:           "peer-model", StopReason: "endTurn",
-	}, nil
+	answer := &mcp.CreateMessageResult{Model: "peer-model", StopReason: "endTurn"}
+	answer.Role = mcp.RoleAssistant
+	// In a round of 2026-07-28 this SDK leaves the content undecoded.
+	last, err := mcp.ParseSamplingContent(r.Messages[len(r.Messages)-1].Content)
+	if err != nil {
+		return nil, err
+	}
+	if done, ok := mcp.AsToolResultContent(last); ok {
+		answer.Content = mcp.NewTextContent("it is " + mcp.GetTextFromContent(done.Content[0]))
+	} else if len(r.Tools) > 0 {
+		answer.StopReason, answer.Content = "toolUse", mcp.NewToolUseContent("use-1", r.Tools[0].Name, object{"a": 2, "b": 40})
+	} else {
+		answer.Content = mcp.NewTextContent(sample(mcp.GetTextFromContent(last)))
+	}
+	return answer, nil
 }
 
 func (p *mcpGo) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
@@ -51,7 +60,10 @@ func (p *mcpGo) connect(ctx context.Context, version string, command []string) (
 	}
 	// Not NewStdioMCPClient: its client takes no handlers.
 	child := transport.NewStdio(command[0], nil, command[1:]...)
-	capabilities := mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}}
+	capabilities := mcp.ClientCapabilities{
+		Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}},
+		Sampling:    &mcp.SamplingCapability{Tools: &struct{}{}},
+	}
 	p.client = client.NewClient(child, client.WithClientCapabilities(capabilities), client.WithElicitationHandler(p), client.WithSamplingHandler(p), client.WithRootsHandler(p))
 	p.client.OnNotification(func(n mcp.JSONRPCNotification) {
 		switch params := n.Params.AdditionalFields; n.Method {
@@ -118,11 +130,24 @@ func (p *mcpGo) call(ctx context.Context, tool string, args map[string]any, prog
 	if err != nil {
 		return nil, err
 	}
-	var text strings.Builder
+	out := &result{structured: r.StructuredContent, failed: r.IsError}
 	for _, c := range r.Content {
-		text.WriteString(mcp.GetTextFromContent(c))
+		kind := "text"
+		switch c := c.(type) {
+		case mcp.TextContent:
+			out.text += c.Text
+		case mcp.ImageContent:
+			kind = "image"
+		case mcp.AudioContent:
+			kind = "audio"
+		case mcp.ResourceLink:
+			kind = "resource_link"
+		case mcp.EmbeddedResource:
+			kind = "resource"
+		}
+		out.kinds = append(out.kinds, kind)
 	}
-	return &result{text: text.String(), structured: r.StructuredContent, failed: r.IsError}, nil
+	return out, nil
 }
 
 func (p *mcpGo) read(ctx context.Context, uri string) (string, string, error) {
@@ -166,11 +191,14 @@ func (p *mcpGo) page(ctx context.Context, cursor string) (names []string, next s
 	return names, string(r.NextCursor), nil
 }
 
-func (p *mcpGo) complete(ctx context.Context, ref reference, argument, value string) ([]string, error) {
+func (p *mcpGo) complete(ctx context.Context, ref reference, argument, value string, filled ...string) ([]string, error) {
 	request := mcp.CompleteRequest{}
 	request.Params.Argument = mcp.CompleteArgument{Name: argument, Value: value}
 	if request.Params.Ref = (mcp.PromptReference{Type: "ref/prompt", Name: ref.name}); ref.uri != "" {
 		request.Params.Ref = mcp.ResourceReference{Type: "ref/resource", URI: ref.uri}
+	}
+	if len(filled) == 2 {
+		request.Params.Context.Arguments = map[string]string{filled[0]: filled[1]}
 	}
 	r, err := p.client.Complete(ctx, request)
 	if err != nil {

@@ -8,12 +8,20 @@ export const answers = {
       asked.url = { message: params.message, url: params.url };
       return { action: 'accept' };
     }
-    asked.elicit = { message: params.message, fields: Object.keys(params.requestedSchema.properties).sort() };
+    const fields = Object.keys(params.requestedSchema.properties);
+    if (!fields.includes('name')) return { action: 'accept', content: Object.fromEntries(fields.map(f => [f, `any ${f}`])) };
+    asked.elicit = { message: params.message, fields: fields.sort() };
     return { action: 'accept', content: { agree: true, name: 'Ada' } };
   },
   sample: params => {
-    const prompt = first(params.messages[0].content).text;
-    return { role: 'assistant', model: 'peer-model', stopReason: 'endTurn', content: { type: 'text', text: `model heard: ${prompt}` } };
+    const { text: prompt, type, content } = first(params.messages.at(-1).content);
+    const answer = { role: 'assistant', model: 'peer-model' };
+    if (type === 'tool_result') return { ...answer, stopReason: 'endTurn', content: { type: 'text', text: `it is ${content[0].text}` } };
+    if (params.tools) {
+      const use = { type: 'tool_use', id: 'use-1', name: params.tools[0].name, input: { a: 2, b: 40 } };
+      return { ...answer, stopReason: 'toolUse', content: [use] };
+    }
+    return { ...answer, stopReason: 'endTurn', content: { type: 'text', text: `model heard: ${prompt}` } };
   },
   roots: () => ({ roots: [{ uri: 'file:///peer/one', name: 'one' }, { uri: 'file:///peer/two' }] })
 };
@@ -108,10 +116,12 @@ async function demo(client, { call, on, level, listen }) {
   await step('sample', async () => ({ text: text(await call('sample', { prompt: 'say hi' })) }));
   await step('roots', async () => ({ text: text(await call('roots', {})) }));
   await step('complete', async () => {
-    const complete = async (ref, name, value) => (await client.complete({ ref, argument: { name, value } })).completion.values.join(' ');
+    const complete = async (ref, name, value) => (await client.complete({ ref, argument: { name, value } })).completion.values;
+    const template = { type: 'ref/resource', uri: 'demo://users/{id}/profile' };
     return {
-      style: await complete({ type: 'ref/prompt', name: 'greet' }, 'style', 'f'),
-      id: await complete({ type: 'ref/resource', uri: 'demo://users/{id}/profile' }, 'id', '1')
+      style: (await complete({ type: 'ref/prompt', name: 'greet' }, 'style', 'f')).join(' '),
+      id: (await complete(template, 'id', '24')).join(' '),
+      most: (await complete(template, 'id', '')).length
     };
   });
   await step('log', async () => {
@@ -136,8 +146,7 @@ async function demo(client, { call, on, level, listen }) {
   await step('ping', () => client.ping().then(() => 'pong', err => err.code ?? err.name));
 }
 
-// wide is the conversation with the server in peers_test.go that has what the
-// demo has not.
+// wide is the conversation with mcp demo when its lists have pages.
 async function wide(client, { call, on, listen }) {
   // pages lists page by page; v2 makes one of them.
   const pages = async (list, kind, name) => {
@@ -149,25 +158,39 @@ async function wide(client, { call, on, listen }) {
     }
     return all;
   };
-  const tools = () => pages(client.listTools, 'tools', 'name');
-  await step('pages', async () => ({
-    pages: (await tools()).map(page => page.join(' ')).join('|'),
-    all: (await pages(client.listResources, 'resources', 'uri')).flat().length,
-    bad: await client.listTools({ cursor: 'made up' }).then(() => 'no error', err => err.code)
-  }));
+  const tools = () => pages(client.listTools, 'tools', 'name'); // also has the SDK compile the output schemas
+  await step('pages', async () => {
+    const all = await tools();
+    return {
+      first: all[0].slice(0, 4).join(' '),
+      several: all.length > 1 && all[0].length === 4,
+      tools: all.flat(),
+      resources: (await pages(client.listResources, 'resources', 'uri')).flat(),
+      prompts: (await pages(client.listPrompts, 'prompts', 'name')).flat(),
+      bad: await client.listTools({ cursor: 'made up' }).then(() => 'no error', err => err.code)
+    };
+  });
   await step('structured', async () => {
-    await client.listTools(); // has the SDK compile the output schemas
-    return (await call('weigh', { parts: ['a', 'bb'] })).structuredContent ?? null;
+    const primes = await call('primes', { below: 8 });
+    return { primes: primes.structuredContent ?? null, text: text(primes), requests: (await call('requests', {})).structuredContent ?? null };
+  });
+  await step('content', async () => (await call('content', {})).content.map(c => c.type));
+  await step('context', async () => {
+    const ref = { type: 'ref/prompt', name: 'translate' };
+    const complete = async context => (await client.complete({ ref, argument: { name: 'dialect', value: '' }, ...context })).completion.values.join(' ');
+    return { with: await complete({ context: { arguments: { language: 'German' } } }), without: await complete({}) };
   });
   await step('changes', async () => {
     const seen = {};
     for (const kind of ['tools', 'prompts', 'resources']) on(`notifications/${kind}/list_changed`, () => (seen[kind] = true));
     const end = await listen({ toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true });
-    await call('toggle', {});
+    await call('bonus', { have: true });
     await until(() => seen.tools && seen.prompts && seen.resources);
     await end();
-    return { ...seen, extra: (await tools()).flat().includes('extra') };
+    return { ...seen, bonus: (await tools()).flat().includes('bonus-tool') };
   });
-  await step('url', async () => ({ text: text(await call('open', {})), ...asked.url }));
-  await step('rounds', async () => ({ text: text(await call('interview', {})) }));
+  await step('url', async () => ({ text: text(await call('pay', { amount: 7 })), ...asked.url }));
+  await step('once', async () => ({ text: text(await call('survey', {})) }));
+  await step('rounds', async () => ({ text: text(await call('book', {})) }));
+  await step('agent', async () => ({ text: text(await call('agent', { prompt: 'add 2 and 40' })) }));
 }

@@ -6,7 +6,7 @@ import * as types from '@modelcontextprotocol/sdk/types.js';
 import { answers, scenario } from './scenario.mjs';
 
 const [, , conversation, , command, ...args] = process.argv;
-const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+const capabilities = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} };
 const client = new Client({ name: 'ts1', version: '1.0.0' }, { capabilities });
 client.setRequestHandler(types.ElicitRequestSchema, request => answers.elicit(request.params));
 client.setRequestHandler(types.CreateMessageRequestSchema, request => answers.sample(request.params));

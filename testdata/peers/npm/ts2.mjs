@@ -5,7 +5,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { answers, scenario } from './scenario.mjs';
 
 const [, , conversation, version, command, ...args] = process.argv;
-const options = { capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} } };
+const options = { capabilities: { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} } };
 if (version === 'auto') {
   options.versionNegotiation = { mode: 'auto' };
 } else if (version >= '2026') {
