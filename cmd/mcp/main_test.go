@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The test program is the program itself when it is started with a command
@@ -19,13 +20,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child is a server for the tests: deaf does not answer, environment dies with
-// what it was given, and all others are the program itself.
+// child is a server for the tests: deaf does not answer, brief is the demo
+// for a short while, environment dies with what it was given, and all others are the program itself.
 func child(name string) {
 	switch name {
 	case "deaf":
 		io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
+	case "brief":
+		ctx, stop := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		defer stop()
+		os.Exit(run(ctx, []string{"demo"}, os.Stdin, os.Stdout, os.Stderr))
 	case "environment":
 		other, set := os.LookupEnv("TEST_OTHER")
 		fmt.Fprintf(os.Stderr, "greeting %q other %q %v\n", os.Getenv("TEST_GREETING"), other, set)

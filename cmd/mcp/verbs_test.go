@@ -196,6 +196,29 @@ func TestVerbsServer(t *testing.T) {
 	}
 }
 
+// Servers that end while they are listened to: in order, or not.
+func TestVerbsServerEnds(t *testing.T) {
+	for _, c := range []struct {
+		args, stderr string
+		code         int
+	}{
+		{"listen --version 2025-11-25", "The server has ended the connection.\n", 0},
+		{"log info --version 2025-11-25", "The server has ended the connection.\n", 0},
+		{"listen -n 1 --version 2025-11-25", "The server has ended the connection.\nmcp: listen: 0 of 1 changes\n", 1},
+		{"log info wait", "The server has ended the connection.\n", 0},
+		{"listen --call die --version 2024-11-05", "mcp: tools/call: session closed…", 1},
+	} {
+		args := append(strings.Fields(c.args), "--env", "GORACE=atexit_sleep_ms=0", "--", os.Args[0], "brief")
+		code, stdout, stderr := runs(t, "", args...)
+		if code != c.code || stdout != "" || !fits(stderr, c.stderr) {
+			t.Errorf("mcp %s: exit code %d\n%s%s", c.args, code, stdout, stderr)
+		}
+	}
+	if left := children(); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
 // A server gets the variables that --env gives it.
 func TestVerbsEnv(t *testing.T) {
 	code, stdout, stderr := runs(t, "", "discover", "--env", "TEST_GREETING=a=b", "--env", "TEST_OTHER=", "--", os.Args[0], "environment")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -57,6 +58,16 @@ func (v *visit) over(n int, what string) error {
 	return fmt.Errorf("%s: %d of %d %s", v.name, n, v.count, what)
 }
 
+// gone is how watching ends when the server is no longer there; err is nil if
+// it ended in order, as far as one can see.
+func (v *visit) gone(n int, what string, err error) error {
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(v.err, "The server has ended the connection.")
+	return v.over(n, what)
+}
+
 // listen prints what changes on the server. What the server does not tell of
 // is said; it is an error if nothing is left.
 func (v *visit) listen() error {
@@ -84,6 +95,8 @@ func (v *visit) listen() error {
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return v.over(n, "changes")
+		case errors.Is(err, mcp.ErrClosed):
+			return v.gone(n, "changes", cmp.Or(v.cs.Wait(), errors.Unwrap(err)))
 		case err != nil:
 			return err
 		}
@@ -228,10 +241,7 @@ func (v *visit) printLogs(ctx context.Context, answered <-chan error) (failed er
 		case <-ctx.Done():
 			return v.over(n, "messages")
 		case err := <-gone:
-			if err == nil {
-				err = mcp.ErrClosed
-			}
-			return err
+			return v.gone(n, "messages", err)
 		}
 	}
 }
