@@ -59,6 +59,11 @@ func (c *wireEnd) Read(ctx context.Context) ([]byte, error) {
 }
 
 func (c *wireEnd) Write(_ context.Context, frame []byte) error {
+	select {
+	case <-c.gone:
+		return ErrClosed
+	default:
+	}
 	c.run.put(scriptEvent{kind: "<-", json: slices.Clone(frame)})
 	return nil
 }

@@ -72,6 +72,7 @@ func playTranscript(t *testing.T, text []byte, update bool) (rewritten []byte, e
 		}
 	}
 	if update {
+		tr.forgetUnused()
 		rewritten, err = tr.format(), tr.checkUse()
 	}
 	return rewritten, err
@@ -231,13 +232,10 @@ func (tr *transcript) parseConversation(text string, first int) error {
 // scriptName finds the names that stand for values.
 var scriptName = regexp.MustCompile(`"\$([a-zA-Z0-9]+)(!?)"`)
 
-// checkUse refuses a transcript that compares nothing, and a placeholder that
-// stands once only: it says nothing, and is most likely misspelt.
-func (tr *transcript) checkUse() error {
-	compares := false
+// uses counts how often each placeholder stands in the transcript.
+func (tr *transcript) uses() map[string]int {
 	count := map[string]int{"any": 2, "text": 2, "version": 2}
 	for _, s := range tr.steps {
-		compares = compares || s.silent || len(s.expect) > 0
 		texts := []string{s.action}
 		for _, e := range s.expect {
 			texts = append(texts, e.text)
@@ -252,15 +250,42 @@ func (tr *transcript) checkUse() error {
 			}
 		}
 	}
+	return count
+}
+
+// checkUse refuses a transcript that compares nothing, and a placeholder that
+// stands once only: it says nothing, and is most likely misspelt.
+func (tr *transcript) checkUse() error {
+	count := tr.uses()
 	for _, name := range slices.Sorted(maps.Keys(count)) {
 		if count[name] < 2 {
 			return fmt.Errorf("1: the placeholder $%s stands once only; $any and $text are for that", name)
 		}
 	}
-	if !compares {
+	if !slices.ContainsFunc(tr.steps, func(s *scriptStep) bool { return s.silent || len(s.expect) > 0 }) {
 		return errors.New("1: nothing is expected at all")
 	}
 	return nil
+}
+
+// forgetUnused takes back the names that were given to what nothing else
+// mentions.
+func (tr *transcript) forgetUnused() {
+	count := tr.uses()
+	for _, s := range tr.steps {
+		for _, e := range s.expect {
+			e.text = scriptName.ReplaceAllStringFunc(e.text, func(match string) string {
+				name := scriptName.FindStringSubmatch(match)[1]
+				switch {
+				case count[name] > 1:
+					return match
+				case name[0] >= 'a':
+					return `"$text"`
+				}
+				return `"$any"`
+			})
+		}
+	}
 }
 
 // nothingHappens is what "<- nothing" expects.
