@@ -714,6 +714,130 @@ func TestHouseSerial(t *testing.T) {
 	}
 }
 
+// TestHouseVersions checks that versions are compared in the table of mcp.go
+// and nowhere else: what differs by revision is looked up there, and an
+// unknown version is never taken for a newer one.
+func TestHouseVersions(t *testing.T) {
+	files, _ := houseFiles(t)
+	fset := token.NewFileSet()
+	for _, name := range files {
+		file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != "mcp.go" {
+			for _, fault := range versionUses(fset, file) {
+				t.Error(fault)
+			}
+		}
+	}
+}
+
+var (
+	versionLiteral = regexp.MustCompile("^[\"`]\\d{4}-\\d\\d-\\d\\d[\"`]$")
+	versionName    = regexp.MustCompile(`^(Version2\d{7}|LatestVersion|version|ProtocolVersion)$`)
+)
+
+// versionUses returns where a file writes a version out, or compares one.
+func versionUses(fset *token.FileSet, file *ast.File) (faults []string) {
+	isVersion := func(e ast.Expr) bool {
+		switch e := e.(type) {
+		case *ast.SelectorExpr:
+			return versionName.MatchString(e.Sel.Name)
+		case *ast.Ident:
+			return strings.HasPrefix(e.Name, "Version2") || e.Name == "LatestVersion"
+		}
+		return false
+	}
+	fault := func(n ast.Node, what string) { faults = append(faults, fset.Position(n.Pos()).String()+": "+what) }
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			if versionLiteral.MatchString(n.Value) {
+				fault(n, "the version "+n.Value)
+			}
+		case *ast.CaseClause:
+			if slices.ContainsFunc(n.List, isVersion) {
+				fault(n, "a case for a version")
+			}
+		case *ast.BinaryExpr:
+			if n.Op == token.EQL || n.Op == token.NEQ || n.Op == token.LSS || n.Op == token.GTR || n.Op == token.LEQ || n.Op == token.GEQ {
+				other, _ := n.Y.(*ast.Ident)
+				if (isVersion(n.X) || isVersion(n.Y)) && (other == nil || other.Name != "nil") {
+					fault(n, "a version is compared")
+				}
+			}
+		}
+		return true
+	})
+	return faults
+}
+
+func TestHouseVersionsFound(t *testing.T) {
+	const src = `package mcp
+var a = "2025-06-18"
+var b = r.version < other
+var c = x == LatestVersion
+var d = v.version != nil
+func e(s string) {
+	switch s {
+	case Version20250618:
+	}
+	f(Version20250618, r.version)
+	_ = p.ProtocolVersion >= s
+}
+`
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "server.go", src, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`server.go:2:9: the version "2025-06-18"`, "server.go:3:9: a version is compared", "server.go:4:9: a version is compared",
+		"server.go:8:2: a case for a version", "server.go:11:6: a version is compared",
+	}
+	if got := versionUses(fset, file); !slices.Equal(got, want) {
+		t.Errorf("found %q", got)
+	}
+}
+
+// TestHouseHoldsNoPlace checks that no file of the project tells where it was
+// written: the name of this machine, or the path of this folder.
+func TestHouseHoldsNoPlace(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := []string{here, filepath.Join(filepath.Dir(here), "shared")}
+	if host, err := os.Hostname(); err == nil && len(host) > 5 && host != "localhost" {
+		places = append(places, host)
+	}
+	err = fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Name() == ".git" || d.Name() == "node_modules" {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil // of a second work tree
+		}
+		if !d.Type().IsRegular() || strings.HasSuffix(name, ".test") {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		for _, place := range places {
+			if strings.Contains(string(text), place) {
+				t.Errorf("%s names %s", name, place)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestHouseDocumented checks that every exported name has a comment: types,
 // functions, methods, variables, constants (one for the group will do) and
 // the fields of options. With -v it prints how many names there are.

@@ -382,7 +382,7 @@ func (ss *ServerSession) admit(req *Request) *Error {
 		if !ok {
 			return Errorf(CodeInvalidParams, "params._meta[%q] must be a string", metaProtocolVersion)
 		}
-		if negotiated == nil || version != negotiated.version {
+		if negotiated == nil || revisionOf(version) != negotiated {
 			return ss.admitModern(req, version)
 		}
 	}
