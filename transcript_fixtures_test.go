@@ -610,7 +610,12 @@ func (u *clientUnderTest) do(word, rest string) error {
 			if err == nil {
 				u.cs = cs
 			}
-			u.outcome("", func() any { return cs.Server() }, err)
+			u.outcome("", func() any {
+				info := cs.Server()
+				return json.RawMessage(mustEncode(&InitializeResult{
+					ProtocolVersion: info.ProtocolVersion, Capabilities: info.Capabilities, ServerInfo: info.Implementation, Instructions: info.Instructions,
+				}, rev20251125))
+			}, err)
 		}()
 		return nil
 	}
@@ -659,7 +664,7 @@ func (u *clientUnderTest) outcome(label string, result func() any, err error) {
 	case err == nil:
 		u.run.put(scriptEvent{kind: "result", label: label, json: mustEncode(result(), rev20260728)})
 	case errors.As(err, &peer):
-		u.run.put(scriptEvent{kind: "error", label: label, json: mustEncode(peer, rev20260728)})
+		u.run.put(scriptEvent{kind: "error", label: label, json: rawMember(appendError(nil, ID{}, peer), "error")})
 	default:
 		u.run.put(scriptEvent{kind: "fails", label: label, text: failureWord(err)})
 	}

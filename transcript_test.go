@@ -399,10 +399,14 @@ type underTest interface {
 
 func (tr *transcript) play(version string, update bool) (err error) {
 	r := &scriptRun{vars: map[string]any{"version": version}, single: len(tr.revisions) == 1}
+	fixture := map[string]string{}
+	for key, value := range tr.fixture {
+		fixture[key] = strings.ReplaceAll(value, "$version", version)
+	}
 	if tr.half == "server" {
-		r.under, err = newServerUnderTest(r, tr.fixture)
+		r.under, err = newServerUnderTest(r, fixture)
 	} else {
-		r.under, err = newClientUnderTest(r, tr.fixture)
+		r.under, err = newClientUnderTest(r, fixture)
 	}
 	if err != nil {
 		return fmt.Errorf("1: fixture: %w", err)
@@ -531,6 +535,10 @@ func (r *scriptRun) next() (e scriptEvent, ok bool) {
 	return e, true
 }
 
+// onWire tells what can be seen on the connection from what the program under
+// test is told. Each has its order; between the two there is none.
+func onWire(kind string) bool { return kind == "<-" || kind == "closed" || kind == "opened" }
+
 // check compares what happened with what a step expects: all of it, and
 // nothing else. It returns what it has seen.
 func (r *scriptRun) check(s *scriptStep) (seen []scriptEvent, err error) {
@@ -543,15 +551,16 @@ func (r *scriptRun) check(s *scriptStep) (seen []scriptEvent, err error) {
 			return seen, fmt.Errorf("%d: this did not happen: %s", rest[0].line, rest[0].text)
 		}
 		seen = append(seen, got)
-		if len(rest) == 0 {
+		first := slices.IndexFunc(rest, func(e *scriptExpectation) bool { return onWire(e.kind) == onWire(got.kind) })
+		if first < 0 {
 			return seen, fmt.Errorf("%d: this was not expected: %s", s.line, got.render(string(got.json), "later"))
 		}
-		n := 1
-		for rest[0].group != 0 && n < len(rest) && rest[n].group == rest[0].group {
-			n++
-		}
+		group := rest[first].group
 		var miss error
-		i := slices.IndexFunc(rest[:n], func(e *scriptExpectation) bool {
+		i := slices.IndexFunc(rest, func(e *scriptExpectation) bool {
+			if e != rest[first] && (group == 0 || e.group != group) {
+				return false
+			}
 			vars := maps.Clone(r.vars)
 			if miss = e.meets(got, vars); miss == nil {
 				r.vars = vars
@@ -559,7 +568,7 @@ func (r *scriptRun) check(s *scriptStep) (seen []scriptEvent, err error) {
 			return miss == nil
 		})
 		if i < 0 {
-			return seen, fmt.Errorf("%d: %w\ngot %s", rest[0].line, miss, got.render(string(got.json), "later"))
+			return seen, fmt.Errorf("%d: %w\ngot %s", rest[first].line, miss, got.render(string(got.json), "later"))
 		}
 		if got.answer != nil {
 			if err := r.reply(got, rest[i].answer); err != nil {
@@ -755,20 +764,23 @@ func (r *scriptRun) nameFor(raw []byte, was any, path string, method []byte) str
 		}
 	}
 	ours := path == ".id" && method != nil
-	theirs := path == ".params.requestId" || path == ".params.progressToken"
+	theirs := path == ".params.requestId" || path == ".progressToken"
 	for _, name := range slices.Sorted(maps.Keys(r.vars)) {
+		if path == ".progressToken" && !strings.HasPrefix(name, "token") {
+			continue
+		}
 		if (theirs || len(raw) > 8) && (name != "version" || !r.single) && compareTrees(r.vars[name], value, nil, "") == nil {
 			return name
 		}
 	}
 	fresh := map[string]string{
-		".result.requestState": "state", ".params.requestState": "state", ".result.nextCursor": "cursor",
+		".result.requestState": "state", ".result.nextCursor": "cursor",
 		".params.elicitationId": "elicitation", ".params._meta.progressToken": "token",
 	}[path]
 	switch {
 	case strings.HasSuffix(path, ".content[].text") && bytes.HasPrefix(raw, []byte(`"invalid arguments`)):
 		return "text"
-	case path == ".error.message" || path == "[].error.message" || path == ".message" && method == nil || path == ".params.reason":
+	case path == ".error.message" || path == "[].error.message" || path == ".params.reason":
 		if was == value {
 			return ""
 		}
