@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	lru "container/list"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,6 +67,10 @@ type ClientOptions struct {
 	// MaxRounds is how often the server may ask for input before it answers
 	// one call; 0 means 10.
 	MaxRounds int
+	// CacheSize is how many bytes of results a session keeps while they are
+	// fresh: those of lists, resources/read and server/discover, as far as a
+	// server of 2026-07-28 allows. 0 means 16 MiB, negative keeps none.
+	CacheSize int64
 
 	// Elicit answers questions to the user. Accepted content must fit the
 	// requested schema.
@@ -105,6 +110,9 @@ func NewClient(info Implementation, opts *ClientOptions) *Client {
 	}
 	if o.MaxRounds <= 0 {
 		o.MaxRounds = 10
+	}
+	if o.CacheSize == 0 {
+		o.CacheSize = 16 << 20
 	}
 	c.revs = mustRevisions(o.Versions)
 	mustEncode(&c.info, revLatest)
@@ -186,6 +194,10 @@ type CallOptions struct {
 	// declare. Otherwise the typed methods of [ClientSession] send nothing then
 	// and return an error that wraps [errors.ErrUnsupported].
 	Insist bool
+	// Fresh asks the server even where the session has a result that is still
+	// good. A whole list that is asked for so is as consistent as the server
+	// makes it. Calls with Meta of their own are always asked, too.
+	Fresh bool
 }
 
 // link is the part of a session that all its views share.
@@ -199,6 +211,9 @@ type link struct {
 	level LoggingLevel // asked for with every modern request
 	subs  map[*Subscription]bool
 	subID int64 // of the last one
+
+	cache   cache
+	outputs outputSchemas
 }
 
 // Connect opens a connection of t and finds out what the server speaks: it
@@ -253,7 +268,7 @@ func (c *Client) open(ctx context.Context, t Transport) (*ClientSession, error) 
 	if err != nil {
 		return nil, err
 	}
-	l := &link{client: c}
+	l := &link{client: c, cache: cache{max: c.opts.CacheSize}}
 	l.core = newSession(context.WithoutCancel(ctx), l, c.opts.Logger)
 	l.core.stray = c.opts.Stray
 	l.core.start(conn)
@@ -526,7 +541,252 @@ func (cs *ClientSession) send(ctx context.Context, req *Request, id ID) (json.Ra
 		p, _ := l.stamp(req, id) // did not fail above
 		return p
 	}
-	return l.core.call(ctx, l.core.out, spec)
+	key := l.cache.keyOf(req)
+	if key != "" && !cs.opts.Fresh {
+		if raw := l.cache.get(key); raw != nil {
+			return raw, nil
+		}
+	}
+	before := l.cache.changes(method)
+	raw, err := l.core.call(ctx, l.core.out, spec)
+	if err == nil && key != "" {
+		l.cache.put(key, req, raw, before)
+	}
+	return raw, err
+}
+
+// A cache keeps results of a session while the server says that they are
+// fresh, and no notification says otherwise
+// (2026-07-28 server/utilities/caching). Since it belongs to one session,
+// nothing in it is ever shared, whatever its scope.
+type cache struct {
+	max int64 // bytes; not positive keeps nothing
+
+	mu      sync.Mutex
+	size    int64
+	entries map[string]*lru.Element
+	order   lru.List          // of *cached, used last in front
+	stale   map[string]uint64 // by method: how often its results became stale
+}
+
+type cached struct {
+	key, method, uri string
+	raw              json.RawMessage
+	until            time.Time
+}
+
+const (
+	maxCached    = 1000 // results in a cache
+	maxCachedFor = 365 * 24 * time.Hour
+)
+
+// keyOf returns under what the result of a request may be kept: its method
+// and its params as they are sent, but for the protocol's own _meta. "" is
+// not at all; so it is for a retry with answers.
+func (c *cache) keyOf(req *Request) string {
+	v := &req.params
+	if c.max <= 0 || !req.rev.modern || !cacheable(req.Method) {
+		return ""
+	}
+	if !v.isOf(req.Params) { // middleware has put others there
+		view, bad := scanParams(req.Params)
+		if bad != nil {
+			return ""
+		}
+		v = &view
+	}
+	if v.meta != nil || v.inputResponses != nil || v.requestState != nil {
+		return ""
+	}
+	if string(req.Params) == "{}" {
+		return req.Method
+	}
+	return req.Method + string(req.Params)
+}
+
+// get returns a result that is fresh, for the caller to own; nil if there is
+// none.
+func (c *cache) get(key string) json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[key]
+	if e == nil {
+		return nil
+	}
+	if !time.Now().Before(e.Value.(*cached).until) {
+		c.remove(e)
+		return nil
+	}
+	c.order.MoveToFront(e)
+	return bytes.Clone(e.Value.(*cached).raw)
+}
+
+// put keeps a result if it may be, in place of those used longest ago. It may
+// not if it became stale on its way: after the request was sent, when the
+// count was before.
+func (c *cache) put(key string, req *Request, raw json.RawMessage, before uint64) {
+	var ttl int64
+	if decodeAt(rawMember(raw, "ttlMs"), &ttl, req.rev, false) != nil {
+		ttl = 0 // absent or no integer
+	}
+	if typ := rawMember(raw, "resultType"); typ != nil && string(typ) != `"complete"` {
+		ttl = 0
+	}
+	ttl = min(ttl, maxCachedFor.Milliseconds())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old := c.entries[key]; old != nil {
+		c.remove(old)
+	}
+	e := &cached{key: key, method: req.Method, raw: bytes.Clone(raw), until: time.Now().Add(time.Duration(ttl) * time.Millisecond)}
+	if ttl <= 0 || c.stale[req.Method] != before || e.cost() > c.max {
+		return
+	}
+	e.uri, _ = stringValue(rawMember(req.Params, "uri"))
+	if c.entries == nil {
+		c.entries = make(map[string]*lru.Element)
+	}
+	c.entries[key] = c.order.PushFront(e)
+	for c.size += e.cost(); c.size > c.max || len(c.entries) > maxCached; {
+		c.remove(c.order.Back())
+	}
+}
+
+// cost is what an entry takes, about, in bytes.
+func (e *cached) cost() int64 { return int64(len(e.raw)+len(e.key)+len(e.uri)) + 256 }
+
+// remove takes an entry out, under c.mu.
+func (c *cache) remove(e *lru.Element) {
+	v := c.order.Remove(e).(*cached)
+	delete(c.entries, v.key)
+	c.size -= v.cost()
+}
+
+// changes counts how often results of a method became stale.
+func (c *cache) changes(method string) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stale[method]
+}
+
+// drop makes all results of these methods stale that pass the filter; nil is
+// all.
+func (c *cache) drop(which func(*cached) bool, methods ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stale == nil {
+		c.stale = make(map[string]uint64)
+	}
+	for _, method := range methods {
+		c.stale[method]++
+	}
+	for e := c.order.Front(); e != nil; {
+		next, v := e.Next(), e.Value.(*cached)
+		if slices.Contains(methods, v.method) && (which == nil || which(v)) {
+			c.remove(e)
+		}
+		e = next
+	}
+}
+
+// changed makes stale what a notification says is not as it was. The URI of
+// an updated resource may be of one within that which was read.
+func (l *link) changed(c Change) {
+	switch c.Method {
+	case notifyToolsChanged:
+		l.cache.drop(nil, methodToolsList)
+		l.outputs.forget()
+	case notifyPromptsChanged:
+		l.cache.drop(nil, methodPromptsList)
+	case notifyResourcesChanged:
+		l.cache.drop(nil, methodResourcesList, methodTemplatesList)
+	case notifyResourceUpdated:
+		l.cache.drop(func(v *cached) bool {
+			return v.uri == c.URI || strings.HasPrefix(c.URI, strings.TrimSuffix(v.uri, "/")+"/")
+		}, methodResourcesRead)
+	}
+}
+
+// outputSchemas are the schemas of tools' structured content, by tool, as the
+// newest listing had them.
+type outputSchemas struct {
+	mu    sync.Mutex
+	known map[string]*outputSchema
+	size  int // bytes of schemas
+}
+
+type outputSchema struct {
+	raw      json.RawMessage
+	compile  sync.Once
+	compiled *Schema // nil if it cannot be
+}
+
+const (
+	maxOutputs    = 10000    // tools whose output schema is known
+	maxOutputSize = 16 << 20 // bytes of all of them
+)
+
+func (o *outputSchemas) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.known, o.size = nil, 0
+}
+
+// learn takes what a listing says of a tool, unless the list has changed since
+// it was asked for, when the count was before.
+func (l *link) learn(tool *Tool, before uint64) {
+	o := &l.outputs
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if l.cache.changes(methodToolsList) != before {
+		return
+	}
+	old := o.known[tool.Name]
+	if old != nil {
+		if bytes.Equal(old.raw, tool.OutputSchema) {
+			return
+		}
+		o.size -= len(old.raw)
+		delete(o.known, tool.Name)
+	}
+	if tool.OutputSchema == nil || len(o.known) >= maxOutputs || o.size+len(tool.OutputSchema) > maxOutputSize {
+		return
+	}
+	if o.known == nil {
+		o.known = make(map[string]*outputSchema)
+	}
+	o.known[tool.Name] = &outputSchema{raw: bytes.Clone(tool.OutputSchema)}
+	o.size += len(tool.OutputSchema)
+}
+
+// checkOutput validates the structured content of a tool that is known to
+// have an output schema. A schema that cannot be used, such as one that refers
+// to another document, which is never fetched, is passed over
+// (2026-07-28 server/tools § Output Schema, § Security Considerations).
+func (l *link) checkOutput(tool string, r *CallToolResult) error {
+	l.outputs.mu.Lock()
+	o := l.outputs.known[tool]
+	l.outputs.mu.Unlock()
+	if o == nil || r.IsError {
+		return nil
+	}
+	o.compile.Do(func() {
+		var err error
+		if o.compiled, err = CompileSchema(o.raw, nil); err != nil {
+			o.compiled = nil
+			l.core.log.Warn("mcp: results are not validated: the output schema cannot be used", "tool", tool, "error", err)
+		}
+	})
+	switch {
+	case o.compiled == nil:
+		return nil
+	case r.StructuredContent == nil:
+		return errors.New("structuredContent is missing, though the tool has an output schema")
+	}
+	if err := o.compiled.Validate(r.StructuredContent); err != nil {
+		return fmt.Errorf("structuredContent does not fit the tool's output schema: %w", err)
+	}
+	return nil
 }
 
 // limits returns how long a call may be silent, and how long it may take.
@@ -972,21 +1232,45 @@ func (cs *ClientSession) mayCall(method string) error {
 // maxPages is how many pages a list may have.
 const maxPages = 10000
 
-// pages calls a list method for one page after the other. An absent cursor
-// ends the list, an empty one does not
-// (2026-07-28 server/utilities/pagination).
-func pages[T, R any](ctx context.Context, cs *ClientSession, method string, page func(*R) ([]T, *string)) iter.Seq2[*T, error] {
+// A listing is a list method, and what is done with its pages.
+type listing[T, R any] struct {
+	method string
+	page   func(*R) (entries []T, next *string)
+	name   func(*T) string // what an entry is known by
+	// got sees every entry; before counts the changes of the list when it was
+	// asked for.
+	got func(l *link, entry *T, before uint64)
+}
+
+// all calls the method for one page after the other. An absent cursor ends
+// the list, an empty one does not
+// (2026-07-28 server/utilities/pagination). When a modern server no longer
+// knows a cursor, the list is read from the beginning once more, without what
+// was seen already (2026-07-28 server/utilities/caching § Interaction with
+// Pagination).
+func (li listing[T, R]) all(ctx context.Context, cs *ClientSession) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		var p ListParams
-		seen := make(map[string]bool)
+		cursors, names, again := make(map[string]bool), make(map[string]bool), false
 		for range maxPages {
-			result := new(R)
-			if err := cs.ask(ctx, method, &p, result); err != nil {
+			entries, next, err := li.one(ctx, cs, &p)
+			var bad *Error
+			if errors.As(err, &bad) && bad.Code == CodeInvalidParams && p.Cursor != nil && !again && cs.link.revision().modern {
+				again, p.Cursor = true, nil
+				clear(cursors)
+				cs.link.cache.drop(nil, li.method)
+				continue
+			}
+			if err != nil {
 				yield(nil, err)
 				return
 			}
-			entries, next := page(result)
 			for i := range entries {
+				name := li.name(&entries[i])
+				if again && names[name] {
+					continue
+				}
+				names[name] = true
 				if !yield(&entries[i], nil) {
 					return
 				}
@@ -994,42 +1278,81 @@ func pages[T, R any](ctx context.Context, cs *ClientSession, method string, page
 			if next == nil {
 				return
 			}
-			if seen[*next] {
-				yield(nil, fmt.Errorf("mcp: %s: the server repeats the cursor %q", method, *next))
+			if cursors[*next] {
+				yield(nil, fmt.Errorf("mcp: %s: the server repeats the cursor %q", li.method, *next))
 				return
 			}
-			seen[*next], p.Cursor = true, next
+			cursors[*next], p.Cursor = true, next
 		}
-		yield(nil, fmt.Errorf("mcp: %s: more than %d pages", method, maxPages))
+		yield(nil, fmt.Errorf("mcp: %s: more than %d pages", li.method, maxPages))
 	}
+}
+
+// one asks for one page.
+func (li listing[T, R]) one(ctx context.Context, cs *ClientSession, p *ListParams) ([]T, *string, error) {
+	before := cs.link.cache.changes(li.method)
+	result := new(R)
+	if err := cs.ask(ctx, li.method, p, result); err != nil {
+		return nil, nil, err
+	}
+	entries, next := li.page(result)
+	for i := range entries {
+		li.got(cs.link, &entries[i], before)
+	}
+	return entries, next, nil
 }
 
 // Tools returns the server's tools. After an error there are no more.
 func (cs *ClientSession) Tools(ctx context.Context) iter.Seq2[*Tool, error] {
-	return pages(ctx, cs, methodToolsList, func(r *ListToolsResult) ([]Tool, *string) { return r.Tools, r.NextCursor })
+	return listing[Tool, ListToolsResult]{
+		methodToolsList,
+		func(r *ListToolsResult) ([]Tool, *string) { return r.Tools, r.NextCursor },
+		func(t *Tool) string { return t.Name },
+		func(l *link, t *Tool, before uint64) {
+			t.Icons = usableIcons(t.Icons)
+			l.learn(t, before)
+		},
+	}.all(ctx, cs)
 }
 
 // Resources returns the server's resources. After an error there are no more.
 func (cs *ClientSession) Resources(ctx context.Context) iter.Seq2[*Resource, error] {
-	return pages(ctx, cs, methodResourcesList, func(r *ListResourcesResult) ([]Resource, *string) { return r.Resources, r.NextCursor })
+	return listing[Resource, ListResourcesResult]{
+		methodResourcesList,
+		func(r *ListResourcesResult) ([]Resource, *string) { return r.Resources, r.NextCursor },
+		func(r *Resource) string { return r.URI },
+		func(_ *link, r *Resource, _ uint64) { r.Icons = usableIcons(r.Icons) },
+	}.all(ctx, cs)
 }
 
 // ResourceTemplates returns the server's resource templates. After an error
 // there are no more.
 func (cs *ClientSession) ResourceTemplates(ctx context.Context) iter.Seq2[*ResourceTemplate, error] {
-	return pages(ctx, cs, methodTemplatesList, func(r *ListResourceTemplatesResult) ([]ResourceTemplate, *string) {
-		return r.ResourceTemplates, r.NextCursor
-	})
+	return listing[ResourceTemplate, ListResourceTemplatesResult]{
+		methodTemplatesList,
+		func(r *ListResourceTemplatesResult) ([]ResourceTemplate, *string) {
+			return r.ResourceTemplates, r.NextCursor
+		},
+		func(r *ResourceTemplate) string { return r.URITemplate },
+		func(_ *link, r *ResourceTemplate, _ uint64) { r.Icons = usableIcons(r.Icons) },
+	}.all(ctx, cs)
 }
 
 // Prompts returns the server's prompts. After an error there are no more.
 func (cs *ClientSession) Prompts(ctx context.Context) iter.Seq2[*Prompt, error] {
-	return pages(ctx, cs, methodPromptsList, func(r *ListPromptsResult) ([]Prompt, *string) { return r.Prompts, r.NextCursor })
+	return listing[Prompt, ListPromptsResult]{
+		methodPromptsList,
+		func(r *ListPromptsResult) ([]Prompt, *string) { return r.Prompts, r.NextCursor },
+		func(p *Prompt) string { return p.Name },
+		func(_ *link, p *Prompt, _ uint64) { p.Icons = usableIcons(p.Icons) },
+	}.all(ctx, cs)
 }
 
 // CallTool calls a tool. args encode to a JSON object; nil means no
 // arguments. A result with IsError is what the tool reports to the model and
-// no error here; the function [CallTool] makes it one.
+// no error here; the function [CallTool] makes it one. A result with malformed
+// content is an error, and so is structured content that does not fit the
+// tool's output schema, when the session knows that from [ClientSession.Tools].
 func (cs *ClientSession) CallTool(ctx context.Context, name string, args any) (*CallToolResult, error) {
 	p := CallToolParams{Name: name}
 	if args != nil {
@@ -1041,11 +1364,74 @@ func (cs *ClientSession) CallTool(ctx context.Context, name string, args any) (*
 			p.Arguments = encoded
 		}
 	}
-	result := new(CallToolResult)
-	if err := cs.ask(ctx, methodToolsCall, &p, result); err != nil {
+	var raw json.RawMessage
+	if err := cs.ask(ctx, methodToolsCall, &p, &raw); err != nil {
 		return nil, err
 	}
+	result := new(CallToolResult)
+	err := decodeAt(raw, result, cs.link.revision(), false)
+	if err == nil {
+		err = checkBlocks(rawMember(raw, "content"))
+	}
+	if err == nil {
+		err = cs.link.checkOutput(name, result)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mcp: %s: invalid result of %s: %w", methodToolsCall, name, err)
+	}
+	for i := range result.Content {
+		result.Content[i].Icons = usableIcons(result.Content[i].Icons)
+	}
 	return result, nil
+}
+
+// checkBlocks refuses content that lacks what its kind must have. Kinds that
+// this package does not know are let through
+// (2026-07-28 server/tools § Security Considerations).
+func checkBlocks(content []byte) error {
+	if content == nil || string(content) == "null" {
+		return nil
+	}
+	s := scanner{data: content}
+	s.open('[')
+	for n := 0; s.more(']', n); n++ {
+		if err := checkBlock(s.skip()); err != nil {
+			return fmt.Errorf("content[%d]: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// needed says which strings a block of content must have, by kind.
+var needed = map[string][]string{
+	"text": {"text"}, "image": {"data", "mimeType"}, "audio": {"data", "mimeType"}, "resource_link": {"uri", "name"},
+}
+
+func checkBlock(block []byte) error {
+	isString := func(raw []byte) bool { return len(raw) > 0 && raw[0] == '"' }
+	if !hasShape(block, "object") {
+		return errors.New("must be an object")
+	}
+	kind, ok := stringValue(rawMember(block, "type"))
+	if !ok {
+		return errors.New("type must be a string")
+	}
+	for _, name := range needed[kind] {
+		if !isString(rawMember(block, name)) {
+			return fmt.Errorf("%s must be a string", name)
+		}
+	}
+	if kind != "resource" {
+		return nil
+	}
+	resource := rawMember(block, "resource")
+	if !hasShape(resource, "object") || !isString(rawMember(resource, "uri")) {
+		return errors.New("resource must be an object with a uri")
+	}
+	if !isString(rawMember(resource, "text")) && !isString(rawMember(resource, "blob")) {
+		return errors.New("resource must have text or blob")
+	}
+	return nil
 }
 
 // A ToolError is a result with isError: the tool ran and failed.
@@ -1134,7 +1520,9 @@ func (cs *ClientSession) Complete(ctx context.Context, p *CompleteParams) (*Comp
 // server/discover is asked.
 func (cs *ClientSession) Ping(ctx context.Context) error {
 	if cs.link.revision().modern {
-		return cs.Call(ctx, methodDiscover, nil, nil)
+		opts := cs.opts
+		opts.Fresh = true
+		return cs.With(opts).Call(ctx, methodDiscover, nil, nil)
 	}
 	return cs.Call(ctx, methodPing, nil, nil)
 }
@@ -1310,6 +1698,7 @@ func (l *link) route(note *Request) {
 	default:
 		return
 	}
+	l.changed(c)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for sub := range l.subs {
