@@ -20,6 +20,8 @@ import (
 	"log/slog"
 	"maps"
 	"mime"
+	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -44,16 +46,21 @@ type Server struct {
 	seal  *sealer
 	stamp []byte // info, encoded for the _meta of modern results
 
-	mu        sync.RWMutex
-	tools     registry[*toolEntry]
-	resources registry[*resourceEntry]
-	templates registry[*templateEntry]
-	prompts   registry[*promptEntry]
-	custom    map[string]Handler
-	handler   Handler     // dispatch inside all middleware
-	wrapped   bool        // there is middleware
-	embeds    atomic.Bool // a tool embedded a resource, which was not declared
-	watchers  map[*watcher]bool
+	mu         sync.RWMutex
+	tools      registry[*toolEntry]
+	resources  registry[*resourceEntry]
+	templates  registry[*templateEntry]
+	prompts    registry[*promptEntry]
+	custom     map[string]Handler
+	handler    Handler     // dispatch inside all middleware
+	wrapped    bool        // there is middleware
+	embeds     atomic.Bool // a tool embedded a resource, which was not declared
+	watchers   map[*watcher]bool
+	spentMu    sync.Mutex
+	spent      [2]map[[32]byte]bool // states that were used, by age; see spend
+	spentSince time.Time            // when the newer of the two began
+
+	pages map[string]*ServerSession // open url elicitations by id, and whose they are
 }
 
 // ServerOptions say how a server works. The zero value is good for most.
@@ -92,9 +99,20 @@ type ServerOptions struct {
 	StateKeys [][]byte
 	// StateTTL is how long sealed state is good for; 0 means 10 minutes.
 	StateTTL time.Duration
+	// StateOnce makes each state good for one retry only, for handlers that
+	// must not act twice on the same answers. A client whose retry was lost has
+	// to begin again. What was used is kept in memory until it expires, so of
+	// replicas each must get the retries of its own.
+	StateOnce bool
 	// MaxRounds is how often one request may ask the client for input;
 	// 0 means 10.
 	MaxRounds int
+	// Lifespan is called once for each Run or Connect, before the first message,
+	// and makes what handlers share: the values of the context that it returns
+	// reach all of them. The function that it returns, if not nil, runs when the
+	// last handler has returned and what was registered with OnClose has run; Run
+	// waits for it, within 5 seconds. An error ends Run or Connect.
+	Lifespan func(ctx context.Context) (context.Context, func(), error)
 	// Filter reports whether who sent req may see what is registered under a
 	// name: the name of a tool or prompt, the URI of a resource, the text of a
 	// URI template. What it hides is neither listed nor found, as if it were
@@ -112,7 +130,7 @@ type ServerOptions struct {
 // It panics if opts name an unknown version or cache scope, or hold a short
 // key, or if what the server says of itself breaks a rule of the protocol.
 func NewServer(info Implementation, opts *ServerOptions) *Server {
-	s := &Server{info: info, custom: make(map[string]Handler), watchers: make(map[*watcher]bool)}
+	s := &Server{info: info, custom: make(map[string]Handler), watchers: make(map[*watcher]bool), spent: [2]map[[32]byte]bool{{}, {}}, pages: make(map[string]*ServerSession)}
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -256,6 +274,7 @@ func (s *Server) Run(ctx context.Context, t Transport) error {
 	case <-ctx.Done():
 		ss.core.close(nil)
 	}
+	ss.life.await(cleanTime)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -265,21 +284,205 @@ func (s *Server) Run(ctx context.Context, t Transport) error {
 // Connect serves one connection of t in the background. The session ends
 // with ctx, too.
 func (s *Server) Connect(ctx context.Context, t Transport) (*ServerSession, error) {
-	conn, err := t.Connect(ctx)
+	scope, life, err := s.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ss := s.newSession(ctx)
+	conn, err := t.Connect(ctx)
+	if err != nil {
+		life.end()
+		return nil, err
+	}
+	ss := s.newSession(scope)
+	if ss.life = life; life != nil {
+		life.run = ss.core.runCleanup
+		ss.OnClose(life.end)                                          // the first, so that it runs last
+		stop := context.AfterFunc(ctx, func() { ss.core.close(nil) }) // though scope may be no child of ctx
+		ss.OnClose(func() { stop() })
+	}
 	ss.core.start(conn)
 	context.AfterFunc(ss.core.ctx, func() { ss.core.close(nil) })
 	return ss, nil
 }
 
+// A lifespan is what [ServerOptions.Lifespan] opened, and the handlers that
+// use it. nil is none.
+type lifespan struct {
+	close func()
+	run   func(func()) // contains panics
+
+	mu      sync.Mutex
+	users   int  // handlers that run
+	over    bool // no more may begin
+	closed  bool
+	waiting chan struct{} // closed when it is closed
+}
+
+// begin opens what the server's user has for a connection.
+func (s *Server) begin(ctx context.Context) (context.Context, *lifespan, error) {
+	if s.opts.Lifespan == nil {
+		return ctx, nil, nil
+	}
+	scope, end, err := s.opts.Lifespan(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("mcp: Lifespan: %w", err)
+	}
+	if scope == nil {
+		scope = ctx
+	}
+	if end == nil {
+		end = func() {}
+	}
+	return scope, &lifespan{close: end, run: func(f func()) { f() }, waiting: make(chan struct{})}, nil
+}
+
+// enter reports whether a handler may begin; it must then leave.
+func (l *lifespan) enter() bool {
+	if l == nil {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		l.users++
+	}
+	return !l.over
+}
+
+func (l *lifespan) leave() {
+	if l != nil {
+		l.mu.Lock()
+		l.users--
+		l.mu.Unlock()
+		l.finish()
+	}
+}
+
+// end lets no more handlers begin and closes once there are none. It does not
+// wait for them: one of them may be who ends the session.
+func (l *lifespan) end() {
+	if l != nil {
+		l.mu.Lock()
+		l.over = true
+		l.mu.Unlock()
+		l.finish()
+	}
+}
+
+func (l *lifespan) finish() {
+	l.mu.Lock()
+	last := l.over && l.users == 0 && !l.closed
+	l.closed = l.closed || last
+	l.mu.Unlock()
+	if last {
+		defer close(l.waiting)
+		l.run(l.close)
+	}
+}
+
+// await waits until it is closed, no longer than d.
+func (l *lifespan) await(d time.Duration) {
+	if l == nil {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-l.waiting:
+	case <-t.C:
+	}
+}
+
 func (s *Server) newSession(ctx context.Context) *ServerSession {
-	ss := &ServerSession{server: s, draining: make(chan struct{})}
+	ss := &ServerSession{server: s, draining: make(chan struct{}), begun: make(chan struct{})}
 	ss.core = newSession(ctx, ss, s.log)
 	ss.core.stray = s.opts.Stray
 	return ss
+}
+
+// initTime bounds how long a handler that asks waits for the client to say
+// that it is initialized.
+const initTime = 5 * time.Second
+
+// awaitInitialized waits until the legacy client may be sent requests
+// (2025-11-25 basic/lifecycle § Initialization).
+func (ss *ServerSession) awaitInitialized(ctx context.Context) error {
+	if ss.ready.Load() {
+		return nil
+	}
+	t := time.NewTimer(initTime)
+	defer t.Stop()
+	select {
+	case <-ss.begun:
+		return nil
+	case <-ss.draining: // it says no more
+		return ErrClosed
+	case <-t.C:
+		return errors.New("mcp: the client did not say that it is initialized")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// maxOpenPages is how many url elicitations of a session are kept in mind for
+// their completion; the oldest are forgotten.
+const maxOpenPages = 1000
+
+// openPage notes a url elicitation of the session. Its id is unique within the
+// server (2025-11-25 client/elicitation).
+func (ss *ServerSession) openPage(id string) error {
+	s := ss.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pages[id] != nil {
+		return fmt.Errorf("elicitationId %q is in use", id)
+	}
+	if len(ss.pages) == maxOpenPages {
+		delete(s.pages, ss.pages[0])
+		ss.pages = ss.pages[1:]
+	}
+	s.pages[id] = ss
+	ss.pages = append(ss.pages, id)
+	return nil
+}
+
+// closePage forgets a url elicitation and reports whether it was this
+// session's.
+func (ss *ServerSession) closePage(id string) bool {
+	s := ss.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pages[id] != ss {
+		return false
+	}
+	delete(s.pages, id)
+	ss.pages = slices.DeleteFunc(ss.pages, func(open string) bool { return open == id })
+	return true
+}
+
+// settle forgets a url elicitation that the user does not want.
+func (ss *ServerSession) settle(q InputRequest, answer json.RawMessage) {
+	if q.Method != methodElicit {
+		return
+	}
+	id, _ := stringValue(rawMember(q.Params, "elicitationId"))
+	if action, _ := stringValue(rawMember(answer, "action")); id != "" && action != "accept" {
+		ss.closePage(id)
+	}
+}
+
+// ElicitationComplete tells the client that the user has done what a url
+// elicitation asked for, by the id that the [ElicitParams] had. It exists at
+// 2025-11-25 only; a client of 2026-07-28 asks again by itself. An id that was
+// not given to this client, or that is complete, is an error.
+func (ss *ServerSession) ElicitationComplete(ctx context.Context, id string) error {
+	if !ss.closePage(id) {
+		return fmt.Errorf("mcp: this client has no url elicitation %q", id)
+	}
+	if ss.core.out == nil {
+		return fmt.Errorf("mcp: %s: no stream to the client", notifyElicitationComplete)
+	}
+	return ss.core.notify(ctx, ss.core.out, notifyElicitationComplete, &ElicitationCompleteParams{ElicitationID: id}, rev20251125)
 }
 
 // A ServerSession is one connection to a client. What a client of a revision
@@ -298,12 +501,18 @@ type ServerSession struct {
 	declared ServerCapabilities // by initialize
 	watcher  *watcher           // of the legacy session
 
-	ready   atomic.Bool // the legacy client said that it is initialized
+	ready   atomic.Bool   // the legacy client said that it is initialized
+	begun   chan struct{} // closed then
+	pages   []string      // ids of open url elicitations, under the server's mu
 	watchMu sync.Mutex
 	watched map[string]bool // resources/subscribe
 
+	logSecond          time.Time // when counting began; under mu, as the next two
+	logged, logDropped int
+
 	drainOnce sync.Once
 	draining  chan struct{} // closed when listens have to end
+	life      *lifespan
 	listens   int           // subscriptions/listen requests that run, under mu
 	quiet     chan struct{} // closed when there are none, if someone waits
 }
@@ -373,7 +582,9 @@ func (ss *ServerSession) admit(req *Request) *Error {
 		}
 		req.client = ss.client
 		if req.Method == notifyInitialized && negotiated != nil {
-			ss.ready.Store(true)
+			if !ss.ready.Swap(true) {
+				close(ss.begun)
+			}
 		}
 		return nil
 	}
@@ -523,6 +734,12 @@ func (ss *ServerSession) ended() {
 	ss.watcher = nil
 	ss.mu.Unlock()
 	ss.server.unwatch(w)
+	ss.server.mu.Lock()
+	defer ss.server.mu.Unlock()
+	for _, id := range ss.pages {
+		delete(ss.server.pages, id)
+	}
+	ss.pages = nil
 }
 
 func (ss *ServerSession) handle(ctx context.Context, req *Request) (any, error) {
@@ -533,7 +750,16 @@ func (ss *ServerSession) handle(ctx context.Context, req *Request) (any, error) 
 	case methodResourcesRead, methodSubscribe, methodUnsubscribe:
 		req.Name, _ = stringValue(req.params.uri)
 	}
-	return ss.server.handler(ctx, req)
+	if !ss.life.enter() {
+		return nil, ErrClosed
+	}
+	defer ss.life.leave()
+	result, err := ss.server.handler(ctx, req)
+	var e *Error
+	if err != nil && req.rev != rev20251125 && errors.As(err, &e) && e != nil && e.Code == CodeURLElicitationRequired {
+		return nil, fmt.Errorf("code %d exists at %s only: %w", e.Code, Version20251125, errors.New(e.Message)) // of middleware
+	}
+	return result, err
 }
 
 // appendResult writes a result in the words of its revision.
@@ -660,10 +886,11 @@ func (s *Server) dispatch(ctx context.Context, req *Request) (any, error) {
 		method := serverMethods[req.Method]
 		h = func(ctx context.Context, req *Request) (any, error) { return method(s, ctx, req) }
 	}
-	if !mayAsk(req.Method) {
-		return h(ctx, req)
+	if mayAsk(req.Method) {
+		return s.converse(ctx, req, h)
 	}
-	return s.converse(ctx, req, h)
+	result, err := h(ctx, req)
+	return result, s.pagesRequired(req, err)
 }
 
 // initialize opens the session of a legacy client
@@ -1662,7 +1889,14 @@ func (s *Server) converse(ctx context.Context, req *Request, h Handler) (any, er
 	}
 	for {
 		result, err := h(ctx, req)
+		err = s.pagesRequired(req, err)
 		var need *InputRequired
+		var refused *refusedError
+		if errors.As(err, &refused) && req.Method == methodToolsCall {
+			return toolError(err), nil
+		} else if refused != nil {
+			return nil, Errorf(CodeInternalError, "%v", err)
+		}
 		if !errors.As(err, &need) {
 			return result, err
 		}
@@ -1706,25 +1940,27 @@ func (r *Request) Ask(ctx context.Context, questions InputRequests) (InputRespon
 		}
 		open[key] = q
 	}
-	if len(open) == 0 {
-		return answers, nil
-	}
-	if !r.rev.modern {
-		live, err := r.askNow(ctx, open)
-		for key, answer := range live {
-			answers[key] = answer
-		}
-		return answers, err
-	}
-	if r.rounds == nil {
+	var err error
+	switch {
+	case len(open) == 0:
+	case !r.rev.modern:
+		var live InputResponses
+		live, err = r.askNow(ctx, open)
+		maps.Copy(answers, live)
+	case r.rounds == nil:
 		return nil, fmt.Errorf("mcp: %s must not ask the client for input", r.Method)
+	default:
+		if open, err = r.prepare(open); err != nil {
+			return nil, err
+		}
+		return nil, &InputRequired{Requests: open}
 	}
-	for _, q := range open {
-		if missing := lacking(r.Capabilities(), q); missing != nil {
-			return nil, missingCapability(*missing)
+	for key, answer := range answers {
+		if err := checkAnswer(questions[key], answer, r.rev); err != nil {
+			return nil, r.badAnswer(key, err)
 		}
 	}
-	return nil, &InputRequired{Requests: open}
+	return answers, err
 }
 
 // askNow sends questions to a legacy client, all at once, on the stream of
@@ -1735,23 +1971,17 @@ func (r *Request) askNow(ctx context.Context, questions InputRequests) (InputRes
 		answer json.RawMessage
 		err    error
 	}
-	for _, q := range questions {
-		if !methodDefined(q.Method, r.rev, false) {
-			return nil, fmt.Errorf("%s does not exist at protocol version %s, which the client speaks", q.Method, r.rev.version)
-		}
-		if lacking(r.Capabilities(), q) != nil {
-			return nil, fmt.Errorf("the client did not declare that it can answer %s", q.Method)
-		}
+	if err := r.Session().awaitInitialized(ctx); err != nil {
+		return nil, err
+	}
+	questions, err := r.prepare(questions)
+	if err != nil {
+		return nil, err
 	}
 	replies := make(chan reply, len(questions))
 	for key, q := range questions {
 		go func() {
-			params, err := questionParams(q, r.rev)
-			if err != nil {
-				replies <- reply{key, nil, err}
-				return
-			}
-			answer, err := r.session.call(ctx, r.out, callSpec{method: q.Method, params: params})
+			answer, err := r.session.call(ctx, r.out, callSpec{method: q.Method, params: q.Params})
 			replies <- reply{key, answer, err}
 		}()
 	}
@@ -1768,6 +1998,7 @@ func (r *Request) askNow(ctx context.Context, questions InputRequests) (InputRes
 			continue
 		}
 		answers[a.key] = a.answer
+		r.Session().settle(questions[a.key], a.answer)
 		if r.rounds != nil {
 			r.rounds.answers[a.key] = a.answer
 		}
@@ -1785,27 +2016,377 @@ func (e *askError) Error() string { return "the client answered: " + e.peer.Erro
 
 func (e *askError) Is(target error) bool { return e.peer.Is(target) }
 
-// questionParams encodes the params of a question for a revision.
-func questionParams(q InputRequest, rev *revision) ([]byte, error) {
-	var p any
+// prepare returns questions as the client's revision has them, and an error if
+// one must not be sent: it breaks a rule, or the client did not declare that it
+// can answer it.
+func (r *Request) prepare(questions InputRequests) (InputRequests, error) {
+	ready := make(InputRequests, len(questions))
+	for key, q := range questions {
+		params, err := r.questionParams(q)
+		if err != nil {
+			return nil, err
+		}
+		ready[key] = InputRequest{q.Method, params}
+	}
+	return ready, nil
+}
+
+func (r *Request) questionParams(q InputRequest) (json.RawMessage, error) {
+	switch q.Method {
+	case methodElicit, methodCreateMessage, methodRootsList: // all there are at 2026-07-28
+	default:
+		if !methodDefined(q.Method, r.rev, false) {
+			return nil, fmt.Errorf("mcp: a client of protocol version %s cannot be asked for %s", r.rev.version, q.Method)
+		}
+	}
+	if missing := lacking(r.Capabilities(), q); missing != nil {
+		if r.rev.modern {
+			return nil, missingCapability(*missing)
+		}
+		return nil, fmt.Errorf("the client did not declare that it can answer %s", q.Method)
+	}
+	var params json.RawMessage
+	var err error
 	switch q.Method {
 	case methodElicit:
-		p = new(ElicitParams)
+		params, err = r.elicitation(q.Params)
 	case methodCreateMessage:
-		p = new(CreateMessageParams)
+		params, err = r.sampling(q.Params)
 	default:
-		if q.Params == nil {
-			return nil, nil
+		if q.Params != nil {
+			params, err = appendRaw(nil, q.Params)
 		}
-		return appendRaw(nil, q.Params)
 	}
-	if err := decodeAt(q.Params, p, rev20260728, false); err != nil {
+	if err != nil {
+		return nil, fmt.Errorf("mcp: %s: %w", q.Method, err)
+	}
+	return params, nil
+}
+
+// elicitation checks a question to the user and returns its params as the
+// client's revision has them.
+func (r *Request) elicitation(raw json.RawMessage) (json.RawMessage, error) {
+	var p ElicitParams
+	if err := decodeAt(raw, &p, rev20251125, false); err != nil { // which has all that any has
 		return nil, err
 	}
-	if e, ok := p.(*ElicitParams); ok && e.Mode == "url" && e.ElicitationID == "" {
-		e.ElicitationID = randomText()
+	warning, err := checkElicit(&p, r.rev)
+	if err != nil {
+		return nil, err
 	}
-	return encodeAt(nil, p, rev)
+	if warning != "" {
+		r.Session().server.log.Warn("mcp: "+warning, "method", r.Method, "name", r.Name)
+	}
+	if p.variant() == "url" && r.rev == rev20251125 {
+		if p.ElicitationID == "" {
+			p.ElicitationID = randomText()
+		}
+		if err := r.Session().openPage(p.ElicitationID); err != nil {
+			return nil, err
+		}
+	}
+	return encodeAt(nil, &p, r.rev)
+}
+
+// checkElicit says which rule a question to the user breaks, naming the
+// member, or warns of what is discouraged (2026-07-28 client/elicitation).
+func checkElicit(p *ElicitParams, rev *revision) (warning string, err error) {
+	switch {
+	case p.Message == "":
+		return "", errors.New("message must say why the user is asked")
+	case p.Mode != "" && p.Mode != "form" && p.Mode != "url":
+		return "", fmt.Errorf("mode %q is neither form nor url", p.Mode)
+	case p.variant() == "url":
+		return checkPage(p.URL)
+	case p.RequestedSchema == nil: // a form without fields: yes or no
+		return "", nil
+	}
+	return "", checkForm(p.RequestedSchema, rev)
+}
+
+// checkPage judges the address of a page that the user is sent to.
+func checkPage(address string) (warning string, err error) {
+	u, err := url.Parse(address)
+	if err != nil || !absoluteURI(address) || u.Host == "" && (u.Scheme == "http" || u.Scheme == "https") {
+		return "", fmt.Errorf("url %q is not a valid absolute URL", address)
+	}
+	ip, _ := netip.ParseAddr(u.Hostname())
+	loopback := ip.IsLoopback() || u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost")
+	if u.Scheme != "https" && !(u.Scheme == "http" && loopback) {
+		return "a url elicitation should use https: " + u.Scheme + "://" + u.Host, nil
+	}
+	return "", nil
+}
+
+// What a field of a form may have, by its type, since a client must be able to
+// show it (2026-07-28 client/elicitation § Requested Schema). A pattern is in
+// no definition but in an example of 2025-11-25.
+var formMembers = map[string][]string{
+	"string":  {"minLength", "maxLength", "pattern", "format", "enum", "enumNames", "oneOf"},
+	"number":  {"minimum", "maximum"},
+	"integer": {"minimum", "maximum"},
+	"boolean": {},
+	"array":   {"minItems", "maxItems", "items"},
+}
+
+// checkForm says which rule a requested schema breaks.
+func checkForm(schema json.RawMessage, rev *revision) error {
+	if _, err := CompileSchema(schema, nil); err != nil {
+		return fmt.Errorf("requestedSchema: %s", strings.TrimPrefix(err.Error(), "mcp: "))
+	}
+	if !isObjectSchema(schema) {
+		return errors.New(`requestedSchema must have "type": "object"`)
+	}
+	var root, fields map[string]json.RawMessage
+	json.Unmarshal(schema, &root) // a compiled schema is well formed, and so are its members
+	for _, name := range slices.Sorted(maps.Keys(root)) {
+		nested := name == "additionalProperties" && root[name][0] == '{'
+		if nested || !slices.Contains([]string{"$schema", "type", "title", "description", "properties", "required", "additionalProperties"}, name) {
+			return fmt.Errorf("requestedSchema.%s: a form is nothing but properties", name)
+		}
+	}
+	if root["properties"] != nil {
+		json.Unmarshal(root["properties"], &fields)
+	}
+	var required []string
+	if root["required"] != nil {
+		json.Unmarshal(root["required"], &required)
+	}
+	for _, name := range required {
+		if fields[name] == nil {
+			return fmt.Errorf("requestedSchema.required: there is no property %q", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if err := checkField(fields[name], rev); err != nil {
+			return fmt.Errorf("requestedSchema.properties.%s%w", name, err)
+		}
+	}
+	return nil
+}
+
+// checkField says which rule one field of a form breaks.
+func checkField(raw json.RawMessage, rev *revision) error {
+	var field struct {
+		Type, Format string
+		Items        map[string]json.RawMessage
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil || json.Unmarshal(raw, &field) != nil || formMembers[field.Type] == nil || field.Type == "array" && !rev.atLeast(rev20251125) {
+		return errors.New(" must have one type: string, number, integer or boolean, or since 2025-11-25 array")
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains([]string{"type", "title", "description", "default"}, name) && !slices.Contains(formMembers[field.Type], name) {
+			return fmt.Errorf(".%s is not for a form's field of type %s", name, field.Type)
+		}
+	}
+	if f := members["format"]; f != nil && !slices.Contains([]string{"email", "uri", "date", "date-time"}, field.Format) {
+		return fmt.Errorf(".format %s must be email, uri, date or date-time", f)
+	}
+	if members["oneOf"] != nil && !rev.atLeast(rev20251125) {
+		return errors.New(".oneOf is there since 2025-11-25; before, enum and enumNames")
+	}
+	if err := checkChoices(members["enum"], members["oneOf"]); err != nil {
+		return err
+	}
+	if field.Type != "array" {
+		return nil
+	}
+	for name := range field.Items {
+		if name != "type" && name != "enum" && name != "anyOf" {
+			return fmt.Errorf(".items.%s: an array in a form is a choice of strings", name)
+		}
+	}
+	if enum := field.Items["enum"]; (enum == nil) == (field.Items["anyOf"] == nil) || enum != nil && string(field.Items["type"]) != `"string"` {
+		return errors.New(`.items must have "type": "string" and enum, or anyOf`)
+	}
+	return checkChoices(field.Items["enum"], field.Items["anyOf"])
+}
+
+// checkChoices checks the strings to choose from: plain, or with titles.
+func checkChoices(enum, titled json.RawMessage) error {
+	var values []string
+	if enum != nil && json.Unmarshal(enum, &values) != nil {
+		return errors.New(": the values of an enum must be strings")
+	}
+	var choices []map[string]*string
+	if titled != nil && json.Unmarshal(titled, &choices) != nil {
+		return errors.New(": each choice must be an object with the strings const and title")
+	}
+	for _, c := range choices {
+		if len(c) != 2 || c["const"] == nil || c["title"] == nil {
+			return errors.New(": each choice must be an object with the strings const and title")
+		}
+	}
+	return nil
+}
+
+// sampling checks a question to the model and returns its params as the
+// client's revision has them.
+func (r *Request) sampling(raw json.RawMessage) (json.RawMessage, error) {
+	var p CreateMessageParams
+	if err := decodeAt(raw, &p, rev20251125, false); err != nil { // which has all that any has
+		return nil, err
+	}
+	if err := checkSampling(&p); err != nil {
+		return nil, err
+	}
+	// What the client could not follow is left out, as it would leave it out
+	// itself (2026-07-28 client/sampling § Capabilities).
+	caps := r.Capabilities().Sampling
+	if r.rev.atLeast(rev20251125) && (caps == nil || caps.Context == nil) && p.IncludeContext != "none" {
+		p.IncludeContext = ""
+	}
+	return encodeAt(nil, &p, r.rev)
+}
+
+// checkSampling says which rule a question to the model breaks, naming the
+// member (2026-07-28 client/sampling).
+func checkSampling(p *CreateMessageParams) error {
+	for i, m := range p.Messages {
+		switch {
+		case m.Role != "user" && m.Role != "assistant":
+			return fmt.Errorf("messages[%d].role %q is neither user nor assistant", i, m.Role)
+		case len(m.Content) == 0:
+			return fmt.Errorf("messages[%d].content must have a block", i)
+		}
+		for j := range m.Content {
+			if err := checkBlock(&m.Content[j], m.Role); err != nil {
+				return fmt.Errorf("messages[%d].content[%d]: %w", i, j, err)
+			}
+		}
+	}
+	if err := checkToolResults(p.Messages); err != nil {
+		return fmt.Errorf("messages: %w", err)
+	}
+	switch p.IncludeContext {
+	case "", "none", "thisServer", "allServers":
+	default:
+		return fmt.Errorf("includeContext %q is none of none, thisServer and allServers", p.IncludeContext)
+	}
+	if c := p.ToolChoice; c != nil && !slices.Contains([]string{"", "auto", "required", "none"}, c.Mode) {
+		return fmt.Errorf("toolChoice.mode %q is none of auto, required and none", c.Mode)
+	}
+	if w := p.ModelPreferences; w != nil {
+		for _, f := range []*float64{w.CostPriority, w.SpeedPriority, w.IntelligencePriority} {
+			if f != nil && !(*f >= 0 && *f <= 1) {
+				return fmt.Errorf("modelPreferences: priority %v is not between 0 and 1", *f)
+			}
+		}
+	}
+	return checkToolOutputs(p)
+}
+
+// checkBlock says which rule a block of a message to or from a model breaks.
+func checkBlock(c *Content, role Role) error {
+	switch c.Type {
+	case "text":
+	case "image", "audio":
+		if c.MIMEType == "" {
+			return fmt.Errorf("mimeType of %s is missing", c.Type)
+		}
+	case "tool_use":
+		if role != "assistant" || c.ID == "" || c.Name == "" {
+			return errors.New("tool_use belongs to the assistant, and has an id and a name")
+		}
+	case "tool_result":
+		if role != "user" || c.ToolUseID == "" {
+			return errors.New("tool_result belongs to the user, and has a toolUseId")
+		}
+	default:
+		return fmt.Errorf("type %q is not for a model", c.Type)
+	}
+	return nil
+}
+
+// checkToolOutputs checks structured results of tools against the schemas that
+// the same question gives for them.
+func checkToolOutputs(p *CreateMessageParams) error {
+	tool := make(map[string]string) // by the id of its use
+	for i, m := range p.Messages {
+		for _, c := range m.Content {
+			if c.Type == "tool_use" {
+				tool[c.ID] = c.Name
+			}
+			at := slices.IndexFunc(p.Tools, func(t Tool) bool { return t.Name == tool[c.ToolUseID] })
+			if c.Type != "tool_result" || c.StructuredContent == nil || c.IsError || at < 0 || p.Tools[at].OutputSchema == nil {
+				continue
+			}
+			schema, err := CompileSchema(p.Tools[at].OutputSchema, nil)
+			if err == nil {
+				err = schema.Validate(c.StructuredContent)
+			}
+			if err != nil {
+				return fmt.Errorf("messages[%d]: the result of %s and its outputSchema: %w", i, p.Tools[at].Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkAnswer says why an answer does not fit its question.
+func checkAnswer(q InputRequest, answer json.RawMessage, rev *revision) error {
+	if !hasShape(answer, "object") {
+		return errors.New("must be an object")
+	}
+	switch q.Method {
+	case methodElicit:
+		return checkElicited(q.Params, answer, rev)
+	case methodCreateMessage:
+		var result CreateMessageResult
+		if err := decodeAt(answer, &result, rev, false); err != nil {
+			return err
+		}
+		if result.Role != "assistant" && result.Role != "user" {
+			return errors.New("role must be assistant or user")
+		}
+		if len(result.Content) == 0 {
+			return errors.New("content must have a block")
+		}
+		for i := range result.Content {
+			if err := checkBlock(&result.Content[i], result.Role); err != nil {
+				return fmt.Errorf("content[%d]: %w", i, err)
+			}
+		}
+	case methodRootsList:
+		var result ListRootsResult
+		if err := decodeAt(answer, &result, rev, false); err != nil {
+			return err
+		}
+		if result.Roots == nil || slices.ContainsFunc(result.Roots, func(r Root) bool { return r.URI == "" }) {
+			return errors.New("roots must be an array of objects with a uri")
+		}
+	}
+	return nil
+}
+
+// checkElicited checks what the user is said to have answered: what the form
+// asked for, in the form that it asked for.
+func checkElicited(params, answer json.RawMessage, rev *revision) error {
+	var p ElicitParams
+	var result ElicitResult
+	if err := decodeAt(answer, &result, rev, false); err != nil {
+		return err
+	}
+	switch result.Action {
+	case "accept":
+	case "decline", "cancel":
+		return nil
+	default:
+		return errors.New("action must be accept, decline or cancel")
+	}
+	if err := decodeAt(params, &p, rev20251125, false); err != nil || p.variant() == "url" || p.RequestedSchema == nil {
+		return err
+	}
+	schema, err := CompileSchema(p.RequestedSchema, &SchemaOptions{AssertFormat: true})
+	if err != nil {
+		return fmt.Errorf("requestedSchema: %w", err)
+	}
+	content := result.Content
+	if content == nil { // of a form without a field filled in
+		content = json.RawMessage("{}")
+	}
+	return schema.Validate(content)
 }
 
 // lacking returns the capabilities that a question needs and the client did
@@ -1891,10 +2472,17 @@ func notDeclared(want, have ClientCapabilities) *ClientCapabilities {
 
 // Elicit asks the client's user for input. key names the question within the
 // handler. See [Request.Ask] for what happens, and for what a handler must
-// mind. The answer says whether the user accepted, declined or cancelled;
-// accepted content fits the requested schema.
+// mind. Params that break a rule of the protocol, such as a form with anything
+// but flat fields, are an error and not sent.
+//
+// The answer says whether the user accepted, declined or cancelled; only an
+// accepted form has content, which fits the requested schema. That a url was
+// accepted means that the user wants to go there, not that anything was done
+// there: ask again, under another key, until your page says so. A client of
+// 2025-11-25 can be told by [ServerSession.ElicitationComplete] if p has an
+// ElicitationID of your own.
 func (r *Request) Elicit(ctx context.Context, key string, p *ElicitParams) (*ElicitResult, error) {
-	params, err := encodeAt(nil, p, rev20260728)
+	params, err := encodeAt(nil, p, rev20251125) // which has all that any has
 	if err != nil {
 		return nil, err
 	}
@@ -1906,33 +2494,20 @@ func (r *Request) Elicit(ctx context.Context, key string, p *ElicitParams) (*Eli
 	if err := r.decodeAnswer(key, answers[key], result); err != nil {
 		return nil, err
 	}
-	switch result.Action {
-	case "accept", "decline", "cancel":
-	default:
-		return nil, r.badAnswer(key, errors.New("action must be accept, decline or cancel"))
-	}
-	if result.Action == "accept" && p.Mode != "url" && p.RequestedSchema != nil {
-		schema, err := CompileSchema(p.RequestedSchema, nil)
-		if err != nil {
-			return nil, fmt.Errorf("mcp: requested schema: %w", err)
-		}
-		content := result.Content
-		if content == nil { // of a form without a field filled in
-			content = json.RawMessage("{}")
-		}
-		if err := schema.Validate(content); err != nil {
-			return nil, r.badAnswer(key, err)
-		}
+	if result.Action != "accept" || p.variant() == "url" {
+		result.Content = nil // which nobody asked for
 	}
 	return result, nil
 }
 
 // Sample asks the client for a completion by its model; see [Request.Ask].
+// Params that break a rule of the protocol are an error and not sent;
+// IncludeContext is left out for a client that did not declare it.
 //
 // Sampling is deprecated in 2026-07-28; a server that needs a model should
 // call one itself.
 func (r *Request) Sample(ctx context.Context, key string, p *CreateMessageParams) (*CreateMessageResult, error) {
-	params, err := encodeAt(nil, p, rev20260728)
+	params, err := encodeAt(nil, p, rev20251125) // which has all that any has
 	if err != nil {
 		return nil, err
 	}
@@ -1941,13 +2516,7 @@ func (r *Request) Sample(ctx context.Context, key string, p *CreateMessageParams
 		return nil, err
 	}
 	result := new(CreateMessageResult)
-	if err := r.decodeAnswer(key, answers[key], result); err != nil {
-		return nil, err
-	}
-	if result.Role != "assistant" && result.Role != "user" {
-		return nil, r.badAnswer(key, errors.New("role must be assistant or user"))
-	}
-	return result, nil
+	return result, r.decodeAnswer(key, answers[key], result)
 }
 
 // checkToolResults refuses a conversation in which a tool's use is not
@@ -2017,6 +2586,81 @@ func (r *Request) badAnswer(key string, err error) error {
 	return fmt.Errorf("mcp: the client's answer is not valid: %w", err)
 }
 
+// URLElicitationRequired returns the error by which a handler says that the
+// user must first go to pages: at 2025-11-25 the client gets it as it is and
+// tries again later. To a client of 2026-07-28 the pages go as questions of an
+// [InputRequired]. One that declared no url elicitation is refused. Mode is url
+// whatever an element says, and an empty ElicitationID becomes a new one.
+func URLElicitationRequired(pages ...ElicitParams) *Error {
+	pages = slices.Clone(pages)
+	for i := range pages {
+		pages[i].Mode = "url"
+		if pages[i].ElicitationID == "" {
+			pages[i].ElicitationID = randomText()
+		}
+	}
+	e := Errorf(CodeURLElicitationRequired, "the user must open a page first")
+	e.Data, _ = encodeAt(nil, &URLElicitationRequiredData{Elicitations: pages}, rev20251125)
+	return e
+}
+
+// pagesRequired says in the words of the client's revision that the user must
+// go to pages. err is what the handler returned; if it says something else, it
+// is returned.
+func (s *Server) pagesRequired(req *Request, err error) error {
+	var e *Error
+	if !errors.As(err, &e) || e == nil || e.Code != CodeURLElicitationRequired {
+		return err
+	}
+	var data URLElicitationRequiredData
+	if bad := decodeAt(e.Data, &data, rev20251125, false); bad != nil || len(data.Elicitations) == 0 {
+		return fmt.Errorf("code %d needs the elicitations that are required: %w", e.Code, cmp.Or(bad, errors.New("there are none")))
+	}
+	questions := make(InputRequests)
+	for i := range data.Elicitations {
+		data.Elicitations[i].Mode = "url"
+		params, bad := encodeAt(nil, &data.Elicitations[i], rev20251125)
+		if bad != nil {
+			return bad
+		}
+		questions["url-"+strconv.Itoa(i)] = InputRequest{methodElicit, params}
+	}
+	if req.rev.modern && req.rounds != nil {
+		return req.pagesAgain(questions)
+	}
+	questions, bad := req.prepare(questions)
+	if bad != nil {
+		return Errorf(CodeInternalError, "the request needs a url elicitation: %v", bad)
+	}
+	if req.rev != rev20251125 {
+		return fmt.Errorf("%s must not ask the client for input", req.Method)
+	}
+	for i := range data.Elicitations {
+		decodeAt(questions["url-"+strconv.Itoa(i)].Params, &data.Elicitations[i], rev20251125, false)
+	}
+	e = Errorf(e.Code, "%s", e.Message)
+	e.Data, bad = encodeAt(nil, &data, rev20251125)
+	return cmp.Or[error](bad, e)
+}
+
+// pagesAgain asks a modern client to send the user to pages, each time until
+// the handler is content, unless the user does not want to.
+func (r *Request) pagesAgain(questions InputRequests) error {
+	for key := range questions {
+		answer := r.rounds.answers[key]
+		if action, _ := stringValue(rawMember(answer, "action")); answer != nil && action != "accept" {
+			return &refusedError{"the user did not open the page that the request needs"}
+		}
+		delete(r.rounds.answers, key)
+	}
+	return &InputRequired{Requests: questions}
+}
+
+// A refusedError is told to the client, and to its model where there is one.
+type refusedError struct{ text string }
+
+func (e *refusedError) Error() string { return e.text }
+
 // State returns what the handler kept with [Request.SetState], or in an
 // [InputRequired], the last time that it ran for this request; nil the first
 // time.
@@ -2054,6 +2698,10 @@ type logHandler struct {
 // that did not ask gets none; a legacy one gets info and above until it says
 // otherwise. The data is an object: msg and the attributes.
 //
+// A session is sent no more than 1000 messages in a second; the logger of the
+// server hears of those that are left out. What has no JSON form becomes a text
+// that says so.
+//
 // Do not log secrets. Logging to clients is deprecated in 2026-07-28; write
 // to stderr, or trace, instead.
 func (r *Request) Log() *slog.Logger {
@@ -2090,12 +2738,43 @@ func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool {
 func (h *logHandler) Handle(ctx context.Context, rec slog.Record) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !h.req.Session().mayLog() {
+		return nil
+	}
 	h.buf.Reset()
 	if err := h.json.Handle(ctx, rec); err != nil {
 		return err
 	}
-	p := &LogParams{Level: loggingLevel(rec.Level), Data: bytes.Clone(h.buf.Bytes())}
+	p := &LogParams{Level: loggingLevel(rec.Level), Data: bytes.TrimSpace(bytes.Clone(h.buf.Bytes()))}
+	if _, twice := repeatedMember(&scanner{data: p.Data}, nil); twice { // an attribute given again
+		p.Data = canonical(p.Data) // has the last one only
+	}
 	return h.req.notify(ctx, notifyMessage, p)
+}
+
+// maxLogRate is how many log messages a session is sent in a second.
+const maxLogRate = 1000
+
+// mayLog counts a log message and reports whether it may be sent; what may not
+// is counted, too, and told the server's own logger
+// (2026-07-28 server/utilities/logging § Security).
+func (ss *ServerSession) mayLog() bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if now := time.Now(); now.Sub(ss.logSecond) >= time.Second {
+		if ss.logDropped > 0 {
+			ss.server.log.Warn("mcp: log messages to a client were left out", "count", ss.logDropped)
+		}
+		ss.logSecond, ss.logged, ss.logDropped = now, 0, 0
+	}
+	if ss.logged >= maxLogRate {
+		if ss.logDropped++; ss.logDropped == 1 {
+			ss.server.log.Warn("mcp: log messages to a client are left out", "limit", maxLogRate)
+		}
+		return false
+	}
+	ss.logged++
+	return true
 }
 
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
@@ -2406,10 +3085,9 @@ type sealedState struct {
 
 // inputRequired is the result that asks a modern client for input.
 func (s *Server) inputRequired(req *Request, need *InputRequired) (any, error) {
-	for _, q := range need.Requests {
-		if missing := lacking(req.Capabilities(), q); missing != nil {
-			return nil, missingCapability(*missing)
-		}
+	questions, err := req.prepare(need.Requests)
+	if err != nil {
+		return nil, err
 	}
 	plain, err := encodeJSON(nil, &sealedState{
 		Answers: req.rounds.answers, State: req.rounds.state, Count: req.rounds.count,
@@ -2420,8 +3098,8 @@ func (s *Server) inputRequired(req *Request, need *InputRequired) (any, error) {
 	}
 	sealed := s.seal.seal(plain, binding(req))
 	result := &InputRequiredResult{ResultType: "input_required", RequestState: &sealed}
-	if len(need.Requests) > 0 {
-		result.InputRequests = need.Requests
+	if len(questions) > 0 {
+		result.InputRequests = questions
 	}
 	return result, nil
 }
@@ -2442,6 +3120,9 @@ func (s *Server) resume(req *Request) *Error {
 		if time.Now().Unix() > state.Expires {
 			return Errorf(CodeInvalidParams, "params.requestState has expired")
 		}
+		if s.opts.StateOnce && !s.spend(text) {
+			return Errorf(CodeInvalidParams, "params.requestState was used already")
+		}
 		req.rounds.state, req.rounds.count = state.State, state.Count
 		for key, answer := range state.Answers {
 			req.rounds.answers[key] = answer
@@ -2457,6 +3138,27 @@ func (s *Server) resume(req *Request) *Error {
 		}
 	}
 	return nil
+}
+
+// maxSpent bounds how many used states are kept in mind. Beyond it none is
+// taken until some have expired.
+const maxSpent = 200000
+
+// spend notes that a state is used and reports whether it was not before. A
+// note lives until the state has expired: for one to two times StateTTL
+// (2026-07-28 basic/patterns/mrtr § Security).
+func (s *Server) spend(state string) bool {
+	id := sha256.Sum256([]byte(state))
+	s.spentMu.Lock()
+	defer s.spentMu.Unlock()
+	if now := time.Now(); now.Sub(s.spentSince) > s.opts.StateTTL+time.Second { // states expire by whole seconds
+		s.spent[1], s.spent[0], s.spentSince = s.spent[0], make(map[[32]byte]bool), now
+	}
+	if s.spent[0][id] || s.spent[1][id] || len(s.spent[0])+len(s.spent[1]) >= maxSpent {
+		return false
+	}
+	s.spent[0][id] = true
+	return true
 }
 
 // binding is what sealed state is good for: this method, this name, these

@@ -144,7 +144,8 @@ func TestFilterMayUseTheServer(t *testing.T) {
 		if name == "panic" {
 			panic("secret")
 		}
-		rawTool(s, name, func(context.Context, *Request) (*CallToolResult, error) { return nil, nil })
+		s.RemovePrompts("none")
+		s.ResourceUpdated(name)
 		return req.Session() != nil
 	}})
 	rawTool(s, "a", func(context.Context, *Request) (*CallToolResult, error) { return nil, nil })

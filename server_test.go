@@ -1353,6 +1353,7 @@ func TestServerAnswersAfterTheEndOfInput(t *testing.T) {
 		fmt.Fprintln(in, initializeFrame("0", "2025-03-26", allCapabilities))
 		line, _ := out.ReadString('\n')
 		fits(t, line, `{"id":0,"result":{}}`)
+		fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 		fmt.Fprintf(in, "\n  \r\n[%s,%s]\r\n", request("1", "tools/call", `"name":"slow"`), request("2", "tools/call", `"name":"slow"`))
 		fmt.Fprintln(in, request("3", "tools/call", `"name":"roots"`)) // nobody can answer what it asks
 		<-began
