@@ -2353,7 +2353,9 @@ func checkAnswer(q InputRequest, answer json.RawMessage, rev *revision) error {
 		if err := decodeAt(answer, &result, rev, false); err != nil {
 			return err
 		}
-		if result.Roots == nil || slices.ContainsFunc(result.Roots, func(r Root) bool { return r.URI == "" }) {
+		var listed []json.RawMessage // null elements, too, which decoding drops
+		if json.Unmarshal(rawMember(answer, "roots"), &listed) != nil || listed == nil || len(listed) != len(result.Roots) ||
+			slices.ContainsFunc(result.Roots, func(r Root) bool { return r.URI == "" }) {
 			return errors.New("roots must be an array of objects with a uri")
 		}
 	}
