@@ -2251,7 +2251,7 @@ func checkSampling(p *CreateMessageParams) error {
 			return fmt.Errorf("messages[%d].content must have a block", i)
 		}
 		for j := range m.Content {
-			if err := checkBlock(&m.Content[j], m.Role); err != nil {
+			if err := checkTurn(&m.Content[j], m.Role); err != nil {
 				return fmt.Errorf("messages[%d].content[%d]: %w", i, j, err)
 			}
 		}
@@ -2277,8 +2277,8 @@ func checkSampling(p *CreateMessageParams) error {
 	return checkToolOutputs(p)
 }
 
-// checkBlock says which rule a block of a message to or from a model breaks.
-func checkBlock(c *Content, role Role) error {
+// checkTurn says which rule a block of a message to or from a model breaks.
+func checkTurn(c *Content, role Role) error {
 	switch c.Type {
 	case "text":
 	case "image", "audio":
@@ -2344,7 +2344,7 @@ func checkAnswer(q InputRequest, answer json.RawMessage, rev *revision) error {
 			return errors.New("content must have a block")
 		}
 		for i := range result.Content {
-			if err := checkBlock(&result.Content[i], result.Role); err != nil {
+			if err := checkTurn(&result.Content[i], result.Role); err != nil {
 				return fmt.Errorf("content[%d]: %w", i, err)
 			}
 		}
