@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -99,7 +101,7 @@ func (l leg) wide() []step {
 		structured, asks, dialects = `"primes":null,"requests":{"tools/call":2}`, `"accept"`, "Austrian Low Swiss"
 		kinds += `,"resource_link"`
 	}
-	once, rounds, url, agent := asks, asks, `"elicit"`, `"sampling"`
+	once, rounds, url, agent := asks, asks, `"unknown tool: pay"`, `"sampling"`
 	if rev.atLeast(rev20250618) {
 		once, rounds = `"accept {\"colour\":\"any colour\"}; accept {\"animal\":\"any animal\"}"`, `"seat 1 was booked"`
 	}
@@ -219,7 +221,7 @@ func TestPeersAsServers(t *testing.T) {
 	for _, l := range serverLegs {
 		t.Run(l.peer+"/"+l.version, func(t *testing.T) {
 			t.Parallel()
-			p.converse(t, l.version, l.settles, l.command, l.talk)
+			p.converse(t, l.peer, l.version, l.settles, l.command, l.talk)
 		})
 	}
 }
@@ -414,8 +416,10 @@ var serverLegs = []struct {
 	{leg{"everything", Version20241105}, rev20241105, everythingServer, (*conversation).everything},
 	{leg{"filesystem", "auto"}, rev20251125, filesystemServer, (*conversation).filesystem},
 	{leg{"memory", "auto"}, rev20251125, memoryServer, (*conversation).memory},
-	{leg{"mcpgo", "auto"}, rev20260728, mcpgoServer, (*conversation).foreign},
-	{leg{"mcpgo", Version20251125}, rev20251125, mcpgoServer, (*conversation).foreign},
+	{leg{"gosdk", "auto"}, rev20260728, goServer("gosdk"), (*conversation).foreign},
+	{leg{"gosdk", Version20251125}, rev20251125, goServer("gosdk", "-ping"), (*conversation).foreign},
+	{leg{"mcpgo", "auto"}, rev20260728, goServer("mcpgo"), (*conversation).foreign},
+	{leg{"mcpgo", Version20251125}, rev20251125, goServer("mcpgo"), (*conversation).foreign},
 	{leg{"ts2", "auto"}, rev20260728, ts2Server, (*conversation).foreign},
 	{leg{"ts2", Version20260728}, rev20260728, ts2Server, (*conversation).foreign},
 	{leg{"ts2", Version20251125}, rev20251125, ts2Server, (*conversation).foreign},
@@ -433,7 +437,9 @@ func filesystemServer(p *peers, dir string) *exec.Cmd {
 	return exec.Command("node", p.script("filesystem"), dir)
 }
 
-func mcpgoServer(p *peers, _ string) *exec.Cmd { return exec.Command(p.goes, "serve", "mcpgo") }
+func goServer(args ...string) func(*peers, string) *exec.Cmd {
+	return func(p *peers, _ string) *exec.Cmd { return exec.Command(p.goes, append([]string{"serve"}, args...)...) }
+}
 
 func ts2Server(p *peers, _ string) *exec.Cmd {
 	return exec.Command("node", filepath.Join(p.npm, "ts2-server.mjs"))
@@ -447,25 +453,45 @@ func memoryServer(p *peers, dir string) *exec.Cmd {
 
 // A conversation is our client's with one foreign server.
 type conversation struct {
-	t   *testing.T
-	cs  *ClientSession
-	rev *revision // agreed on
-	dir string    // a folder for the server; its only root
+	t    *testing.T
+	cs   *ClientSession
+	rev  *revision // agreed on
+	peer string
+	dir  string // a folder for the server; its only root
 
-	cancelled int // calls given up
+	cancelled int          // calls given up and subscriptions ended
+	noticed   chan string  // all notifications
+	logged    chan string  // log messages
+	opened    chan string  // pages for the user
+	listed    atomic.Int64 // how often the roots were asked for
 }
 
 // converse starts a server, talks to it and checks what our client wrote.
-func (p *peers) converse(t *testing.T, version string, settles *revision, command func(*peers, string) *exec.Cmd, talk func(*conversation)) {
+func (p *peers) converse(t *testing.T, peer, version string, settles *revision, command func(*peers, string) *exec.Cmd, talk func(*conversation)) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	dir, tap := t.TempDir(), p.newTap(t)
 	server := command(p, dir)
+	c := &conversation{t: t, rev: settles, peer: peer, dir: dir, noticed: make(chan string, 1000), logged: make(chan string, 1000), opened: make(chan string, 10)}
 	args := tap.command(server.Args...)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = server.Env
 	options := &ClientOptions{
+		ProbeTimeout: 30 * time.Second, // Node.js may be slow to start beside the other legs
+		Capabilities: &ClientCapabilities{
+			Elicitation: &ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}},
+			Sampling:    &SamplingCapability{},
+			Roots:       &RootsCapability{ListChanged: true},
+		},
+		Notify: func(_ context.Context, method string, params json.RawMessage) {
+			c.noticed <- method + " " + string(params)
+		},
+		Log: func(_ context.Context, p *LogParams) { c.logged <- fmt.Sprintf("%s %s", p.Level, p.Data) },
 		Elicit: func(_ context.Context, q *ElicitParams) (*ElicitResult, error) {
+			if q.Mode == "url" {
+				c.opened <- q.URL
+				return &ElicitResult{Action: "accept"}, nil
+			}
 			return &ElicitResult{Action: "accept", Content: json.RawMessage(`{"name":"Ada","agree":true}`)}, nil
 		},
 		Sample: func(_ context.Context, q *CreateMessageParams) (*CreateMessageResult, error) {
@@ -473,6 +499,7 @@ func (p *peers) converse(t *testing.T, version string, settles *revision, comman
 			return &CreateMessageResult{Role: "assistant", Content: []Content{answer}, Model: "our-model", StopReason: "endTurn"}, nil
 		},
 		Roots: func(context.Context) ([]Root, error) {
+			c.listed.Add(1)
 			return []Root{{URI: "file://" + dir, Name: "one"}}, nil
 		},
 	}
@@ -486,7 +513,7 @@ func (p *peers) converse(t *testing.T, version string, settles *revision, comman
 	if cs.Server().ProtocolVersion != settles.version {
 		t.Errorf("agreed on %s, want %s", cs.Server().ProtocolVersion, settles.version)
 	}
-	c := &conversation{t: t, cs: cs, rev: settles, dir: dir}
+	c.cs = cs
 	talk(c)
 	if err := cs.Close(); err != nil {
 		t.Error("close:", err)
@@ -585,6 +612,16 @@ func (c *conversation) foreign() {
 	c.says("ask", `{"question":"Who?"}`, "accept", "Ada")
 	c.says("sample", `{"prompt":"say hi"}`, "model heard: say hi")
 	c.says("roots", `{}`, "file://"+c.dir)
+	if c.rev.atLeast(rev20251125) {
+		c.says("pay", `{}`, "accept")
+		c.heard("a page", c.opened, "https://pay.example/7")
+	}
+	c.completes(CompleteParams{Ref: CompleteReference{Type: "ref/prompt", Name: "greet"}, Argument: CompleteArgument{Name: "style", Value: "f"}}, "formal", "friendly")
+	c.pings()
+	c.logs("log", `{"level":"info","message":"too quiet"}`, `{"level":"error","message":"loud enough"}`, `error "loud enough"`)
+	c.watches(SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"demo://readme"}},
+		cause{"touch", `{}`, Change{notifyResourceUpdated, "demo://readme"}}, cause{"bonus", `{"have":true}`, Change{Method: notifyToolsChanged}})
+	c.lists("tools", "bonus-tool")
 }
 
 func (c *conversation) ctx() context.Context {
@@ -597,28 +634,31 @@ func (c *conversation) ctx() context.Context {
 func (c *conversation) lists(kind string, names ...string) {
 	c.t.Helper()
 	got := map[string]bool{}
-	keep := func(name string, err error) bool {
-		if err != nil {
-			c.t.Errorf("list %s: %v", kind, err)
-			return false
-		}
-		got[name] = true
-		return true
-	}
 	switch kind {
 	case "tools":
-		c.cs.Tools(c.ctx())(func(v *Tool, err error) bool { return keep(v.Name, err) })
+		collect(c, got, c.cs.Tools(c.ctx()), func(v *Tool) string { return v.Name })
 	case "resources":
-		c.cs.Resources(c.ctx())(func(v *Resource, err error) bool { return keep(v.URI, err) })
+		collect(c, got, c.cs.Resources(c.ctx()), func(v *Resource) string { return v.URI })
 	case "templates":
-		c.cs.ResourceTemplates(c.ctx())(func(v *ResourceTemplate, err error) bool { return keep(v.URITemplate, err) })
+		collect(c, got, c.cs.ResourceTemplates(c.ctx()), func(v *ResourceTemplate) string { return v.URITemplate })
 	case "prompts":
-		c.cs.Prompts(c.ctx())(func(v *Prompt, err error) bool { return keep(v.Name, err) })
+		collect(c, got, c.cs.Prompts(c.ctx()), func(v *Prompt) string { return v.Name })
 	}
 	for _, name := range names {
 		if !got[name] {
 			c.t.Errorf("%s: no %s among %v", kind, name, got)
 		}
+	}
+}
+
+func collect[T any](c *conversation, names map[string]bool, list iter.Seq2[T, error], name func(T) string) {
+	c.t.Helper()
+	for v, err := range list {
+		if err != nil {
+			c.t.Errorf("list: %v", err)
+			return
+		}
+		names[name(v)] = true
 	}
 }
 
@@ -710,5 +750,93 @@ func (c *conversation) cancels(tool, args string) {
 	time.AfterFunc(100*time.Millisecond, cancel)
 	if r, err := c.cs.CallTool(ctx, tool, json.RawMessage(args)); !errors.Is(err, context.Canceled) {
 		c.t.Errorf("%s: %+v, %v", tool, r, err)
+	}
+}
+
+// heard wants to hear something, and after things that do not matter.
+func (c *conversation) heard(what string, from chan string, want string) {
+	c.t.Helper()
+	for timeout := time.After(5 * time.Second); ; {
+		select {
+		case got := <-from:
+			if strings.Contains(got, want) {
+				return
+			}
+			c.t.Logf("%s: %s", what, got)
+		case <-timeout:
+			c.t.Errorf("%s: %s was not heard", what, want)
+			return
+		}
+	}
+}
+
+// completes wants exactly these proposals.
+func (c *conversation) completes(p CompleteParams, want ...string) {
+	c.t.Helper()
+	r, err := c.cs.Complete(c.ctx(), &p)
+	if err != nil || !slices.Equal(r.Completion.Values, want) {
+		c.t.Errorf("complete %+v: %+v, %v", p, r, err)
+	}
+}
+
+// pings asks whether the server is there.
+func (c *conversation) pings() {
+	c.t.Helper()
+	if err := c.cs.Ping(c.ctx()); err != nil {
+		c.t.Errorf("ping: %v", err)
+	}
+}
+
+// logs calls a tool that logs below the level and then above it.
+func (c *conversation) logs(tool, quiet, loud, want string) {
+	c.t.Helper()
+	if err := c.cs.SetLogLevel(c.ctx(), "warning"); err != nil {
+		c.t.Errorf("set the level: %v", err)
+	}
+	for len(c.logged) > 0 {
+		<-c.logged
+	}
+	c.says(tool, quiet)
+	c.says(tool, loud)
+	select {
+	case got := <-c.logged:
+		if got != want {
+			c.t.Errorf("logged: %s, want %s", got, want)
+		}
+	case <-time.After(5 * time.Second):
+		c.t.Errorf("logged nothing, want %s", want)
+	}
+}
+
+// A cause is a tool and what changes when it is called.
+type cause struct {
+	tool, args string
+	change     Change
+}
+
+// watches wants who listens to be told of the changes that tools bring about.
+func (c *conversation) watches(f SubscriptionFilter, causes ...cause) {
+	c.t.Helper()
+	sub, err := c.cs.Listen(c.ctx(), f)
+	if err != nil {
+		c.t.Errorf("listen: %v", err)
+		return
+	}
+	next, stop := iter.Pull2(sub.Events(c.ctx()))
+	defer stop()
+	for _, cause := range causes {
+		c.says(cause.tool, cause.args)
+		if c.peer == "mcpgo" && c.rev.modern {
+			// On stdio mcp-go says of no change which subscription it is for.
+			c.heard("a change", c.noticed, cause.change.Method)
+		} else if got, err, _ := next(); err != nil || got != cause.change {
+			c.t.Errorf("a change: %+v, %v, want %+v", got, err, cause.change)
+		}
+	}
+	if err := sub.Close(); err != nil {
+		c.t.Errorf("end of listening: %v", err)
+	}
+	if c.rev.modern {
+		c.cancelled++
 	}
 }

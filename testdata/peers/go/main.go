@@ -336,8 +336,11 @@ func wide(p peer) {
 	}{{"url", "pay", object{"amount": 7}}, {"once", "survey", object{}}, {"rounds", "book", object{}}, {"agent", "agent", object{"prompt": "add 2 and 40"}}} {
 		step(s.name, func(ctx context.Context) (any, error) {
 			said, err := say(ctx, p, s.tool, s.args)
+			if err != nil { // the demo hides what this client cannot do
+				said = err.Error()
+			}
 			asked["text"] = said
-			return asked, err
+			return asked, nil
 		})
 	}
 }

@@ -18,10 +18,15 @@ import (
 var servers = map[string]func() error{"mcpgo": serveMCPGo, "gosdk": serveGoSDK}
 
 func serveMCPGo() error {
-	s := server.NewMCPServer("foreign", "1.0.0", server.WithElicitation(), server.WithRoots(), server.WithLogging(), server.WithResourceCapabilities(true, true), server.WithRecovery())
+	s := server.NewMCPServer("foreign", "1.0.0", server.WithElicitation(), server.WithRoots(), server.WithLogging(), server.WithCompletions(), server.WithPromptCompletionProvider(completer{}),
+		server.WithToolCapabilities(true), server.WithResourceCapabilities(true, true), server.WithPaginationLimit(3), server.WithRecovery())
 	s.EnableSampling()
 	tool := func(name string, run func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error)) {
-		s.AddTool(mcp.NewTool(name), run)
+		t := mcp.NewTool(name)
+		if name == "add" || name == "lie" {
+			t.RawOutputSchema = json.RawMessage(sumSchema)
+		}
+		s.AddTool(t, run)
 	}
 	tool("echo", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText(r.GetString("text", "")), nil
@@ -29,6 +34,9 @@ func serveMCPGo() error {
 	tool("add", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		sum := r.GetInt("a", 0) + r.GetInt("b", 0)
 		return mcp.NewToolResultStructured(object{"sum": sum}, fmt.Sprintf(`{"sum":%d}`, sum)), nil
+	})
+	tool("lie", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultStructured(object{"sum": "much"}, "much"), nil
 	})
 	tool("fail", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultError("failed on purpose"), nil
@@ -46,6 +54,29 @@ func serveMCPGo() error {
 	tool("wait", func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
+	})
+	tool("log", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		n := mcp.NewLoggingMessageNotification(mcp.LoggingLevel(r.GetString("level", "")), "", r.GetString("message", ""))
+		return mcp.NewToolResultText("logged"), s.SendLogMessageToClient(ctx, n)
+	})
+	tool("touch", func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		s.SendNotificationToAllClients("notifications/resources/updated", object{"uri": "demo://readme"})
+		return mcp.NewToolResultText("touched"), nil
+	})
+	tool("bonus", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if s.DeleteTools("bonus-tool"); r.GetBool("have", true) {
+			tool("bonus-tool", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return mcp.NewToolResultText("a bonus"), nil
+			})
+		}
+		return mcp.NewToolResultText("done"), nil
+	})
+	tool("pay", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if a := server.ElicitationResponse(r.Params.InputResponses, "page"); a != nil {
+			return mcp.NewToolResultText(string(a.Action)), nil
+		}
+		page := mcp.ElicitationParams{Mode: mcp.ElicitationModeURL, Message: "Pay here", URL: "https://pay.example/7", ElicitationID: "pay-7"}
+		return new(server.InputRequestBuilder).Elicit("page", page).ToolResult(), nil
 	})
 	tool("ask", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if a := server.ElicitationResponse(r.Params.InputResponses, "who"); a != nil {
@@ -91,4 +122,11 @@ func serveMCPGo() error {
 		return mcp.NewGetPromptResult("", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, embedded)}), nil
 	})
 	return server.ServeStdio(s)
+}
+
+// A completer proposes styles for any argument.
+type completer struct{}
+
+func (completer) CompletePromptArgument(_ context.Context, _ string, argument mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
+	return &mcp.Completion{Values: complete(argument.Value)}, nil
 }

@@ -189,7 +189,7 @@ async function wide(client, { call, on, listen }) {
     await end();
     return { ...seen, bonus: (await tools()).flat().includes('bonus-tool') };
   });
-  await step('url', async () => ({ text: text(await call('pay', { amount: 7 })), ...asked.url }));
+  await step('url', async () => ({ text: await call('pay', { amount: 7 }).then(text, err => err.message), ...asked.url }));
   await step('once', async () => ({ text: text(await call('survey', {})) }));
   await step('rounds', async () => ({ text: text(await call('book', {})) }));
   await step('agent', async () => ({ text: text(await call('agent', { prompt: 'add 2 and 40' })) }));

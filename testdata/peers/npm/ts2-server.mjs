@@ -15,8 +15,16 @@ const ask = (context, key, request, answer) => {
   return view.kind === 'missing' ? inputRequired({ inputRequests: { [key]: request } }) : say(answer(view));
 };
 
+const capabilities = { tools: { listChanged: true }, resources: { subscribe: true }, prompts: {}, logging: {}, completions: {} };
+
 function build() {
-  const server = new McpServer({ name: 'foreign', version: '1.0.0' }, { capabilities: { tools: {}, resources: {}, prompts: {} } });
+  const server = new McpServer({ name: 'foreign', version: '1.0.0' }, { capabilities });
+  server.server.setRequestHandler('completion/complete', ({ params }) => ({
+    completion: { values: ['formal', 'friendly', 'short'].filter(style => style.startsWith(params.argument.value)) }
+  }));
+  const watched = new Set(); // by a client that is not modern
+  server.server.setRequestHandler('resources/subscribe', ({ params }) => (watched.add(params.uri), {}));
+  server.server.setRequestHandler('resources/unsubscribe', ({ params }) => (watched.delete(params.uri), {}));
   server.registerTool('echo', { inputSchema: object({ text: string }) }, ({ text }) => say(text));
   server.registerTool('add', { inputSchema: object({ a: number, b: number }), outputSchema: object({ sum: number }) }, ({ a, b }) => ({
     ...say(JSON.stringify({ sum: a + b })),
@@ -31,11 +39,29 @@ function build() {
     }
     return say('liftoff');
   });
+  server.registerTool('log', { inputSchema: object({ level: string, message: string }) }, async ({ level, message }, context) => {
+    await context.mcpReq.log(level, message);
+    return say('logged');
+  });
+  server.registerTool('touch', {}, async () => {
+    await server.server.sendResourceUpdated({ uri: 'demo://readme' });
+    return say('touched');
+  });
+  const bonus = server.registerTool('bonus-tool', {}, () => say('a bonus'));
+  bonus.disable();
+  server.registerTool('bonus', { inputSchema: object({ have: { type: 'boolean' } }) }, ({ have }) => {
+    if (have) bonus.enable();
+    else bonus.disable();
+    return say('done');
+  });
   server.registerTool('wait', {}, context => new Promise((_, stop) => context.mcpReq.signal.addEventListener('abort', () => stop(new Error('aborted')))));
   server.registerTool('ask', { inputSchema: object({ question: string }) }, ({ question }, context) => {
     const requestedSchema = { type: 'object', properties: { name: string, agree: { type: 'boolean' } }, required: ['name'] };
     return ask(context, 'who', inputRequired.elicit({ message: question, requestedSchema }), view => `${view.action} ${JSON.stringify(view.content)}`);
   });
+  server.registerTool('pay', {}, context =>
+    ask(context, 'page', inputRequired.elicitUrl({ message: 'Pay here', url: 'https://pay.example/7' }), view => view.action)
+  );
   server.registerTool('sample', { inputSchema: object({ prompt: string }) }, ({ prompt }, context) => {
     const messages = [{ role: 'user', content: { type: 'text', text: prompt } }];
     return ask(context, 'say', inputRequired.createMessage({ messages, maxTokens: 50 }), view => [view.result.content].flat()[0].text);
