@@ -463,7 +463,7 @@ func FuzzSealedState(f *testing.F) {
 	rotated := newSealer([][]byte{[]byte("a newer key of some length"), []byte("a key of some length")})
 	other := newSealer([][]byte{[]byte("another key of some length")})
 	asked := func(method, name, arguments, principal string) (*Request, any) {
-		req := &Request{Method: method, Principal: principal}
+		req := &Request{Method: method, Principal: principal, params: new(paramsView)}
 		req.params.name = appendString(nil, name)
 		var value any = "absent"
 		if validJSON([]byte(arguments)) == nil && !strings.HasPrefix(arguments, "\uFEFF") {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"strconv"
 	"strings"
@@ -607,49 +608,68 @@ func stringValue(raw []byte) (v string, ok bool) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw), true
 	}
-	return string(unescape(raw)), true
+	return unescapeString(raw), true
 }
 
 // unescape resolves the escapes of a checked string. A surrogate without its
 // partner becomes U+FFFD, as in encoding/json.
 func unescape(raw []byte) []byte {
-	out := make([]byte, 0, len(raw))
-	for i := 0; i < len(raw); {
-		if raw[i] != '\\' {
-			out = append(out, raw[i])
-			i++
-			continue
+	var out bytes.Buffer
+	unescapeTo(&out, raw)
+	return out.Bytes()
+}
+
+// unescapeString is unescape for who wants a string, without a second copy.
+func unescapeString(raw []byte) string {
+	var out strings.Builder
+	unescapeTo(&out, raw)
+	return out.String()
+}
+
+func unescapeTo(out interface {
+	io.Writer
+	io.ByteWriter
+	WriteRune(r rune) (int, error)
+	Grow(n int)
+}, raw []byte) {
+	out.Grow(len(raw)) // no escape is shorter than what it stands for
+	for {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 {
+			out.Write(raw)
+			return
 		}
-		switch c := raw[i+1]; c {
+		out.Write(raw[:i])
+		c := raw[i+1]
+		raw = raw[i+2:]
+		switch c {
 		case 'b':
-			out = append(out, '\b')
+			out.WriteByte('\b')
 		case 'f':
-			out = append(out, '\f')
+			out.WriteByte('\f')
 		case 'n':
-			out = append(out, '\n')
+			out.WriteByte('\n')
 		case 'r':
-			out = append(out, '\r')
+			out.WriteByte('\r')
 		case 't':
-			out = append(out, '\t')
+			out.WriteByte('\t')
 		case 'u':
-			r := hex4(raw[i+2:])
+			r := hex4(raw)
+			raw = raw[4:]
 			if utf16.IsSurrogate(r) {
 				r2 := rune(-1)
-				if len(raw) >= i+12 && raw[i+6] == '\\' && raw[i+7] == 'u' {
-					r2 = hex4(raw[i+8:])
+				if len(raw) >= 6 && raw[0] == '\\' && raw[1] == 'u' {
+					r2 = hex4(raw[2:])
 				}
 				if r = utf16.DecodeRune(r, r2); r != utf8.RuneError {
-					i += 6
+					raw = raw[6:]
 				}
 			}
-			out = utf8.AppendRune(out, r)
-			i += 4
+			out.WriteRune(r)
 		default:
-			out = append(out, c)
+			out.WriteByte(c)
 		}
-		i += 2
 	}
-	return out
 }
 
 const hexDigits = "0123456789abcdef"

@@ -1746,7 +1746,12 @@ func encodeResult(dst []byte, v any, rev *revision, st *stamp) ([]byte, error) {
 	if stamped {
 		e.st = st
 	}
-	dst, err := encodeWith(dst, v, e)
+	var err error
+	if v == nil {
+		dst = append(dst, "{}"...)
+	} else {
+		dst, err = encodeWith(dst, v, e)
+	}
 	switch {
 	case err != nil:
 		return dst[:start], err
@@ -2363,7 +2368,7 @@ func (d *decoder) setRaw(v reflect.Value, raw []byte) {
 func (d *decoder) text() string {
 	raw := d.str()
 	if bytes.IndexByte(raw, '\\') >= 0 {
-		return string(unescape(raw))
+		return unescapeString(raw)
 	}
 	switch string(raw) { // no copies of what is in most messages
 	case "text":

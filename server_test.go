@@ -1173,7 +1173,7 @@ func TestServerRefusesStateThatIsNotForThis(t *testing.T) {
 		flipped[20] = 'A'
 	}
 	sealed := func(expires int64, principal string) string {
-		req := &Request{Method: methodToolsCall, Principal: principal}
+		req := &Request{Method: methodToolsCall, Principal: principal, params: new(paramsView)}
 		req.params.name, req.params.arguments = []byte(`"ask"`), []byte(`{"a":1,"b":[2]}`)
 		plain, err := json.Marshal(&sealedState{Answers: InputResponses{}, Count: 1, Expires: expires})
 		if err != nil {

@@ -112,10 +112,10 @@ type Request struct {
 	Outgoing bool
 
 	session *session
-	next    Handler   // what is inside the middleware; client side only
-	out     stream    // the way out for all that belongs to this request
-	rev     *revision // the revision it is served at
-	params  paramsView
+	next    Handler      // what is inside the middleware; client side only
+	out     stream       // the way out for all that belongs to this request
+	rev     *revision    // the revision it is served at
+	params  *paramsView  // not nil
 	client  *clientFacts // what is known of the client; server side only
 	rounds  *rounds      // questions asked and answered; server side only
 	cancel  context.CancelCauseFunc
@@ -124,14 +124,13 @@ type Request struct {
 	answered func(cancelled bool)
 
 	mu     sync.Mutex
-	ended  bool  // answered or cancelled: nothing more may leave
-	why    error // why it was cancelled
-	report report
+	ended  bool    // answered or cancelled: nothing more may leave
+	why    error   // why it was cancelled
+	report *report // nil before the first
 }
 
 // report is how far a request says it has come, under its mu.
 type report struct {
-	some  bool        // reported at all
 	last  float64     // the greatest value so far
 	spent time.Time   // progressEvery for each notice sent, from the first on
 	held  []byte      // the newest notice, which came too soon after others
@@ -188,10 +187,13 @@ func (r *Request) Progress(ctx context.Context, p ProgressParams) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended || r.report.some && p.Progress <= r.report.last {
+	switch {
+	case r.ended || r.report != nil && p.Progress <= r.report.last:
 		return nil
+	case r.report == nil:
+		r.report = new(report)
 	}
-	r.report.some, r.report.last = true, p.Progress
+	r.report.last = p.Progress
 	wait := r.report.due()
 	if r.report.held == nil && wait <= 0 {
 		return r.putProgress(frame)
@@ -221,6 +223,9 @@ func (r *Request) releaseProgress() {
 
 // flushProgress sends the notice that was held, if any. Under r.mu.
 func (r *Request) flushProgress() {
+	if r.report == nil {
+		return
+	}
 	if r.report.timer != nil {
 		r.report.timer.Stop()
 		r.report.timer = nil
@@ -267,7 +272,7 @@ func (r *Request) end() bool {
 	if r.ended {
 		return false
 	}
-	if r.ended = true; r.report.timer != nil {
+	if r.ended = true; r.report != nil && r.report.timer != nil {
 		r.report.timer.Stop()
 	}
 	return true
@@ -308,6 +313,8 @@ type paramsView struct {
 	progressToken, version, capabilities, info, logLevel []byte
 }
 
+var noParams = new(paramsView)
+
 // isOf reports whether v was made of these very bytes.
 func (v *paramsView) isOf(params []byte) bool {
 	return len(v.of) == len(params) && (len(params) == 0 || &v.of[0] == &params[0])
@@ -315,11 +322,11 @@ func (v *paramsView) isOf(params []byte) bool {
 
 // scanParams finds the members of params. Absent params are as good as `{}`;
 // anything but an object is refused, and so is a member given twice.
-func scanParams(params []byte) (v paramsView, bad *Error) {
+func scanParams(params []byte) (v *paramsView, bad *Error) {
 	if params == nil {
-		return v, nil
+		return noParams, nil
 	}
-	v.of = params
+	v = &paramsView{of: params}
 	if bad = scanMembers(params, "params", func(key []byte) *[]byte {
 		switch string(key) {
 		case "name":
@@ -382,6 +389,18 @@ func scanMembers(object []byte, path string, want func(key []byte) *[]byte) *Err
 	}
 	if s.err != nil { // of a handler or middleware of ours
 		return Errorf(CodeInvalidParams, "%s: %v", path, s.err)
+	}
+	return nil
+}
+
+// unambiguous refuses params with two members of one name, at any depth: who
+// reads them after us may take the other one.
+func unambiguous(params []byte) *Error {
+	if params == nil {
+		return nil
+	}
+	if name, twice := repeatedMember(&scanner{data: params}, make([][]byte, 0, 16)); twice {
+		return Errorf(CodeInvalidParams, "params: %s is given twice", name)
 	}
 	return nil
 }
@@ -567,18 +586,10 @@ func (s *session) start(conn Conn) {
 func (s *session) read(conn Conn) {
 	for {
 		frame, err := conn.Read(s.ctx)
-		var bad *Error
-		switch {
-		case err == nil:
-		case errors.As(err, &bad) && bad != nil:
-			s.heard.Add(1)
-			s.refuse(s.out, Message{}, bad)
-			continue
-		case errors.Is(err, io.EOF):
-			s.inputEnded(err)
-			return
-		default:
-			s.close(err)
+		if err != nil {
+			if s.unreadable(err) {
+				continue
+			}
 			return
 		}
 		if req := s.deliver(frame, s.out); req != nil {
@@ -597,6 +608,22 @@ func (s *session) read(conn Conn) {
 			return
 		}
 	}
+}
+
+// unreadable takes an error of the reader and reports whether reading goes on.
+func (s *session) unreadable(err error) bool {
+	var bad *Error
+	switch {
+	case errors.As(err, &bad) && bad != nil:
+		s.heard.Add(1)
+		s.refuse(s.out, Message{}, bad)
+		return true
+	case errors.Is(err, io.EOF):
+		s.inputEnded(err)
+	default:
+		s.close(err)
+	}
+	return false
 }
 
 // inputEnded finishes what runs, within a bound, and ends the session. The
@@ -734,12 +761,11 @@ func (s *session) strayed(m Message, err error) {
 
 // accept makes a request ready to be served, or refuses it and returns nil.
 func (s *session) accept(req *Request) *Request {
-	var bad *Error
-	// Who reads the params after us may take another one of two members with
-	// one name, so there must not be two, at any depth.
-	if name, twice := repeatedMember(&scanner{data: req.Params}, make([][]byte, 0, 16)); twice {
-		bad = Errorf(CodeInvalidParams, "params: %s is given twice", name)
-	} else if req.params, bad = scanParams(req.Params); bad == nil {
+	bad := unambiguous(req.Params)
+	if bad == nil {
+		req.params, bad = scanParams(req.Params)
+	}
+	if bad == nil {
 		bad = s.side.admit(req)
 	}
 	s.mu.Lock()
@@ -842,7 +868,7 @@ func (s *session) encodeAnswer(req *Request, result any, err error) []byte {
 // encodeResult runs the user's code, too, where a result encodes itself.
 func (s *session) encodeResult(req *Request, result any) (frame []byte, err error) {
 	defer s.recovered(req, &err)
-	return s.side.appendResult(appendResultHead(nil, req.ID), req, result)
+	return s.side.appendResult(appendResultHead(make([]byte, 0, 64), req.ID), req, result)
 }
 
 // wireError is what the peer gets to know of an error.
@@ -1505,6 +1531,7 @@ type connStream struct {
 
 	mu      sync.Mutex
 	queue   [][]byte
+	spare   [][]byte      // what was queue before; nil while it is written
 	size    int           // bytes in queue
 	writing bool          // someone works on the queue
 	drained chan struct{} // closed when the queue is empty, if someone waits
@@ -1579,7 +1606,8 @@ func (w *connStream) flush() {
 	for {
 		w.mu.Lock()
 		queue := w.queue
-		w.queue, w.size = nil, 0
+		w.queue, w.size = w.spare, 0
+		w.spare = nil
 		if len(queue) == 0 {
 			w.writing = false
 			if w.drained != nil {
@@ -1597,6 +1625,11 @@ func (w *connStream) flush() {
 				}
 				break
 			}
+		}
+		if clear(queue); cap(queue) <= 64 {
+			w.mu.Lock()
+			w.spare = queue[:0]
+			w.mu.Unlock()
 		}
 	}
 }

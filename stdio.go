@@ -201,7 +201,8 @@ type lineReader struct {
 // that is too long is an *Error as soon as that is known. A last line needs no
 // newline.
 func (l *lineReader) next() ([]byte, error) {
-	var line []byte
+	var line longLine
+	defer line.free()
 	for {
 		chunk, err := l.r.ReadSlice('\n')
 		more := err == bufio.ErrBufferFull
@@ -211,23 +212,20 @@ func (l *lineReader) next() ([]byte, error) {
 		switch {
 		case l.skipping:
 			l.skipping = more
-		case len(line)+len(chunk)-len("\r\n") > l.max:
+		case line.len+len(chunk)-len("\r\n") > l.max:
 			l.skipping = more
 			return nil, l.tooLong()
 		case more:
-			if need := len(line) + len(chunk); need > cap(line) {
-				line = append(make([]byte, 0, 2*need), line...)
-			}
-			line = append(line, chunk...)
+			line.add(chunk)
 		default:
-			frame := trimLine(chunk, line)
+			frame := bytes.TrimSuffix(bytes.TrimSuffix(line.join(chunk), []byte("\n")), []byte("\r"))
 			if len(frame) > l.max {
 				return nil, l.tooLong()
 			}
 			if len(bytes.Trim(frame, " \t\r")) > 0 {
 				return frame, nil
 			}
-			line = line[:0]
+			line.free()
 		}
 		if err == io.EOF {
 			return nil, err
@@ -239,18 +237,43 @@ func (l *lineReader) tooLong() *Error {
 	return Errorf(CodeInvalidRequest, "a message must not be longer than %d bytes", l.max)
 }
 
-// trimLine returns the line that ends with chunk and may have begun before
-// it, without its end.
-func trimLine(chunk, begin []byte) []byte {
-	if len(begin) > 0 {
-		chunk = append(begin, chunk...)
+// A longLine holds a line that is longer than the reader's buffer, until all of
+// it is there, in blocks that all readers share: it is copied once, when its
+// length is known, and memory grows with what came, not with what may come.
+type longLine struct {
+	blocks []*lineBlock
+	len    int
+}
+
+type lineBlock [256 << 10]byte
+
+var lineBlocks = sync.Pool{New: func() any { return new(lineBlock) }}
+
+func (l *longLine) add(chunk []byte) {
+	for len(chunk) > 0 {
+		at := l.len % len(lineBlock{})
+		if at == 0 {
+			l.blocks = append(l.blocks, lineBlocks.Get().(*lineBlock))
+		}
+		n := copy(l.blocks[len(l.blocks)-1][at:], chunk)
+		l.len, chunk = l.len+n, chunk[n:]
 	}
-	chunk = bytes.TrimSuffix(chunk, []byte("\n"))
-	chunk = bytes.TrimSuffix(chunk, []byte("\r"))
-	if len(begin) > 0 {
-		return chunk
+}
+
+// join returns what was added and the end of the line, in memory of its own.
+func (l *longLine) join(end []byte) []byte {
+	line := make([]byte, 0, l.len+len(end))
+	for _, block := range l.blocks {
+		line = append(line, block[:min(len(block), l.len-len(line))]...)
 	}
-	return append(make([]byte, 0, len(chunk)), chunk...)
+	return append(line, end...)
+}
+
+func (l *longLine) free() {
+	for _, block := range l.blocks {
+		lineBlocks.Put(block)
+	}
+	*l = longLine{}
 }
 
 func isClosed(done <-chan struct{}) bool {
