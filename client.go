@@ -584,7 +584,7 @@ const (
 // and its params as they are sent, but for the protocol's own _meta. "" is
 // not at all; so it is for a retry with answers.
 func (c *cache) keyOf(req *Request) string {
-	v := &req.params
+	v := req.params
 	if c.max <= 0 || !req.rev.modern || !cacheable(req.Method) {
 		return ""
 	}
@@ -593,7 +593,7 @@ func (c *cache) keyOf(req *Request) string {
 		if bad != nil {
 			return ""
 		}
-		v = &view
+		v = view
 	}
 	if v.meta != nil || v.inputResponses != nil || v.requestState != nil {
 		return ""
