@@ -492,8 +492,9 @@ const (
 	maxBacklog  = 16 << 20 // bytes waiting to be written
 	drainTime   = 5 * time.Second
 	flushTime   = 2 * time.Second
-	cancelTime  = 50 * time.Millisecond // to tell a peer that we gave up
-	noteTime    = time.Second           // for the callbacks of what came before the end
+	cancelTime  = 50 * time.Millisecond  // to tell a peer that we gave up
+	unheardTime = 100 * time.Millisecond // for the end of the input, when the output has broken
+	noteTime    = time.Second            // for the callbacks of what came before the end
 	settleTime  = 100 * time.Millisecond
 	cleanTime   = 5 * time.Second // for all that OnClose registered
 	maxSilent   = 3               // periods without a sign of life before the peer is lost
@@ -652,6 +653,19 @@ func (s *session) inputEnded(cause error) {
 		}
 	}
 	s.out.flushWithin(flushTime)
+	s.close(cause)
+}
+
+// unheard ends a session whose peer takes nothing any more. As a rule the peer
+// has ended it and the reader is about to see that, which gets a moment: then
+// the session did not fail.
+func (s *session) unheard(cause error) {
+	t := time.NewTimer(unheardTime)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s.done:
+	}
 	s.close(cause)
 }
 
@@ -1535,6 +1549,8 @@ type connStream struct {
 	size    int           // bytes in queue
 	writing bool          // someone works on the queue
 	drained chan struct{} // closed when the queue is empty, if someone waits
+
+	broken atomic.Bool // a frame could not be written
 }
 
 func (w *connStream) put(frame []byte) error {
@@ -1620,8 +1636,8 @@ func (w *connStream) flush() {
 		w.mu.Unlock()
 		for _, frame := range queue {
 			if err := w.conn.Write(w.session.ctx, frame); err != nil {
-				if w.session.ctx.Err() == nil {
-					go w.session.close(doing("write", err))
+				if w.session.ctx.Err() == nil && !w.broken.Swap(true) {
+					go w.session.unheard(doing("write", err))
 				}
 				break
 			}
