@@ -636,6 +636,76 @@ func ExampleClientSession_OnClose() {
 	// closed
 }
 
+// What a server opens before the first message and closes after the last
+// handler. Handlers find it in their context.
+func ExampleServerOptions_lifespan() {
+	type key struct{}
+	s := mcp.NewServer(mcp.Implementation{Name: "example", Version: "1.0.0"}, &mcp.ServerOptions{
+		Lifespan: func(ctx context.Context) (context.Context, func(), error) {
+			fmt.Println("open the database")
+			return context.WithValue(ctx, key{}, "database"), func() { fmt.Println("close the database") }, nil
+		},
+	})
+	mcp.AddTool(s, mcp.Tool{Name: "query"}, func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+		return fmt.Sprint("from the ", ctx.Value(key{})), nil
+	})
+
+	ctx := context.Background()
+	client, server := mcp.InMemory()
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx, server) }()
+	cs, err := mcp.NewClient(mcp.Implementation{Name: "host", Version: "1.0.0"}, nil).Connect(ctx, client)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(mcp.CallTool[string](ctx, cs, "query", nil))
+	cs.Close()
+	fmt.Println(<-ended)
+	// Output:
+	// open the database
+	// from the database <nil>
+	// close the database
+	// <nil>
+}
+
+// Results that the server allows to be used again are, until their time is
+// over or the client hears that they have changed.
+func ExampleClientOptions_cache() {
+	s := mcp.NewServer(mcp.Implementation{Name: "example", Version: "1.0.0"}, &mcp.ServerOptions{
+		Cache: mcp.CacheHints{TTLMs: 60_000},
+	})
+	s.AddPrompt(mcp.Prompt{Name: "hello"}, func(ctx context.Context, req *mcp.Request) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{}, nil
+	})
+	asked := 0
+	s.Use(func(next mcp.Handler) mcp.Handler {
+		return func(ctx context.Context, req *mcp.Request) (any, error) {
+			if req.Method == "prompts/list" {
+				asked++
+			}
+			return next(ctx, req)
+		}
+	})
+
+	ctx := context.Background()
+	for _, size := range []int64{0, -1} { // as usual, and without a cache
+		cs := connect(ctx, s, &mcp.ClientOptions{CacheSize: size})
+		asked = 0
+		for range 3 {
+			for _, err := range cs.Prompts(ctx) {
+				if err != nil {
+					log.Fatal(err)
+				}
+			}
+		}
+		fmt.Println("asked", asked)
+		cs.Close()
+	}
+	// Output:
+	// asked 1
+	// asked 3
+}
+
 // TestHouseReadme builds the programs of the README as a reader would, in a
 // module of their own, and runs the client, which starts the server.
 func TestHouseReadme(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -45,7 +46,8 @@ func demo(ctx context.Context, args []string, stderr io.Writer) error {
 // A demoApp is what the handlers of the demo share.
 type demoApp struct {
 	*mcp.Server
-	seats atomic.Int64 // given away by book
+	seats   atomic.Int64 // given away by book
+	visited atomic.Bool  // the page of login
 
 	mu       sync.Mutex
 	requests map[string]int // how many there were, by method
@@ -65,6 +67,7 @@ func demoServer(logger *slog.Logger, page int) *mcp.Server {
 		Complete:     completeDemo,
 		Filter:       canDo,
 		Cache:        mcp.CacheHints{TTLMs: time.Minute.Milliseconds()},
+		Lifespan:     s.live,
 	})
 	s.Use(s.count)
 	mcp.Handle(s.Server, "demo/reverse", reverse)
@@ -76,10 +79,59 @@ func demoServer(logger *slog.Logger, page int) *mcp.Server {
 	return s.Server
 }
 
-// canDo hides the tool that opens pages from clients that cannot open any.
+// A life is what one connection to the demo has for itself, in the context of
+// its handlers.
+type life struct {
+	started time.Time
+	folder  string
+	files   mcp.ResourceHandler
+}
+
+type lifeKey struct{}
+
+const filesURI = "file:///demo/"
+
+// live makes a folder with files that can be read, and lets the clock tick,
+// for as long as the demo serves.
+func (s *demoApp) live(ctx context.Context) (context.Context, func(), error) {
+	folder, err := os.MkdirTemp("", "mcp-demo-")
+	if err != nil {
+		return nil, nil, err
+	}
+	err = errors.Join(os.WriteFile(filepath.Join(folder, "hello.txt"), []byte("Hello from a file.\n"), 0o666),
+		os.WriteFile(filepath.Join(folder, "logo.png"), demoLogo(), 0o666))
+	root, openErr := os.OpenRoot(folder)
+	if err = errors.Join(err, openErr); err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	ctx = context.WithValue(ctx, lifeKey{}, &life{time.Now(), folder, mcp.FileHandler(root, filesURI)})
+	ticking, stop := context.WithCancel(context.WithoutCancel(ctx))
+	go s.tick(ticking)
+	return ctx, func() {
+		stop()
+		root.Close()
+		os.RemoveAll(folder)
+	}, nil
+}
+
+// tick tells each second that the clock has changed.
+func (s *demoApp) tick(ctx context.Context) {
+	seconds := time.NewTicker(time.Second)
+	defer seconds.Stop()
+	for {
+		select {
+		case <-seconds.C:
+			s.ResourceUpdated("demo://clock")
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// canDo hides the tools that need a page from clients that cannot open any.
 func canDo(_ context.Context, req *mcp.Request, name string) bool {
 	e := req.Capabilities().Elicitation
-	return name != "pay" || e != nil && e.URL != nil
+	return name != "pay" && name != "login" || e != nil && e.URL != nil
 }
 
 // reverse serves a method that the protocol does not have.
@@ -152,12 +204,26 @@ func (s *demoApp) addPlainTools() {
 			os.Exit(3)
 			return "", nil
 		})
+	mcp.AddTool(s.Server, mcp.Tool{Name: "lifespan", Description: "Tells what the server has as long as it serves", Annotations: readOnly}, lifespan)
 	mcp.AddTool(s.Server, mcp.Tool{Name: "requests", Description: "Tells how many requests and notifications there were, by method", Annotations: readOnly},
 		func(ctx context.Context, req *mcp.Request, in noArgs) (map[string]int, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return maps.Clone(s.requests), nil
 		})
+}
+
+type lifeResult struct {
+	Up     string `json:"up" jsonschema:"how long the demo has been serving"`
+	Folder string `json:"folder" jsonschema:"where its files are until it ends"`
+}
+
+func lifespan(ctx context.Context, req *mcp.Request, in noArgs) (lifeResult, error) {
+	l, ok := ctx.Value(lifeKey{}).(*life)
+	if !ok {
+		return lifeResult{}, errors.New("there is no lifespan")
+	}
+	return lifeResult{time.Since(l.started).Round(time.Millisecond).String(), l.folder}, nil
 }
 
 func primes(below int) []int {

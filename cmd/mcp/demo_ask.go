@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ func (s *demoApp) addAskingTools() {
 			return strings.TrimSpace(answer.Action + " " + string(answer.Content)), nil
 		})
 	mcp.AddTool(s.Server, mcp.Tool{Name: "pay", Description: "Asks the user to open a page (elicitation by URL)"}, pay)
+	mcp.AddTool(s.Server, mcp.Tool{Name: "login", Description: "Does not work before the user has opened a page"}, s.login)
 	mcp.AddTool(s.Server, mcp.Tool{Name: "survey", Description: "Asks the user two things at once"}, survey)
 	mcp.AddTool(s.Server, mcp.Tool{Name: "book", Description: "Asks the user one thing after the other, and keeps a seat meanwhile"}, s.book)
 	mcp.AddTool(s.Server, mcp.Tool{Name: "sample", Description: "Asks the client's model (sampling) and tells what it said"}, sample)
@@ -53,6 +55,7 @@ func (s *demoApp) addAskingTools() {
 func pay(ctx context.Context, req *mcp.Request, in payArgs) (string, error) {
 	page := &mcp.ElicitParams{
 		Mode: "url", Message: fmt.Sprintf("Please pay %d coins", in.Amount), URL: fmt.Sprintf("https://pay.example/order?coins=%d", in.Amount),
+		ElicitationID: rand.Text(),
 	}
 	answer, err := req.Elicit(ctx, "page", page)
 	if err != nil {
@@ -61,7 +64,35 @@ func pay(ctx context.Context, req *mcp.Request, in payArgs) (string, error) {
 	if answer.Action != "accept" {
 		return "nothing was paid: " + answer.Action, nil
 	}
+	// No page tells the demo that it is done with; a server with one would hear
+	// of it. The notification is part of 2025-11-25 only.
+	if req.Version() == mcp.Version20251125 {
+		if err := req.Session().ElicitationComplete(ctx, page.ElicitationID); err != nil {
+			return "", err
+		}
+	}
 	return fmt.Sprintf("%d coins were paid, if the page says so", in.Amount), nil
+}
+
+// login cannot work before the user has been to a page. At 2025-11-25 there is
+// an error to say so, after which the client comes again; the demo has no page
+// and takes the first try for the visit.
+func (s *demoApp) login(ctx context.Context, req *mcp.Request, in noArgs) (string, error) {
+	page := mcp.ElicitParams{Mode: "url", Message: "Please log in", URL: "https://login.example/"}
+	if req.Version() == mcp.Version20251125 {
+		if s.visited.Swap(true) {
+			return "logged in", nil
+		}
+		return "", mcp.URLElicitationRequired(page)
+	}
+	answer, err := req.Elicit(ctx, "login", &page)
+	if err != nil {
+		return "", err
+	}
+	if answer.Action != "accept" {
+		return "", errors.New("nobody logged in: " + answer.Action)
+	}
+	return "logged in", nil
 }
 
 // formQuestion is a question for [mcp.Request.Ask] with one field of text.

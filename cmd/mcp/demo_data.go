@@ -21,13 +21,16 @@ import (
 const readme = `# demo
 
 Tools that answer: echo, add and primes (structured), content (every kind),
-fail, panic and die (the ways to fail), requests (what was asked so far).
+fail, panic and die (the ways to fail), requests (what was asked so far),
+lifespan (what is there only while it serves).
 Tools that tell: countdown reports progress, wait waits to be cancelled, log
 logs, touch changes this text, bonus changes the lists.
-Tools that ask: ask (a form), pay (a page), survey (two at once), book (one
+Tools that ask: ask (a form), pay and login (a page), survey (two at once), book (one
 after the other), sample and agent (the model), roots.
 
-Resources: this text, a picture (demo://logo), a clock (demo://clock), demo://users/{id}/profile for any number as id.
+Resources: this text, a picture (demo://logo), a clock that changes each second
+(demo://clock), demo://users/{id}/profile for any number as id, and files
+(file:///demo/hello.txt).
 Prompts: greet, translate (with completion by context), and review with this
 text in it. Method of its own: demo/reverse, {"text": "…"}.
 `
@@ -59,6 +62,13 @@ func (s *demoApp) addResources() {
 				return nil, mcp.ResourceNotFound(req.Name)
 			}
 			return contents(mcp.ResourceContents{MIMEType: "text/plain", Text: "The profile of user " + id}), nil
+		})
+	s.AddResourceTemplate(mcp.ResourceTemplate{URITemplate: filesURI + "{+path}", Name: "files", Description: "The demo's files: hello.txt, logo.png"},
+		func(ctx context.Context, req *mcp.Request) (*mcp.ReadResourceResult, error) {
+			if l, ok := ctx.Value(lifeKey{}).(*life); ok {
+				return l.files(ctx, req)
+			}
+			return nil, mcp.ResourceNotFound(req.Name)
 		})
 }
 

@@ -142,7 +142,7 @@ func (g *guide) offers() []stop {
 		{"server", g.server, "demo " + version + ": A server to try things with.…"},
 		{"ping", g.ping, "it is there"},
 		{"tools", g.tools, "echo, add, primes, content, …"},
-		{"resources", g.resources, "demo://readme, demo://logo, demo://clock; " + profileTemplate},
+		{"resources", g.resources, "demo://readme, demo://logo, demo://clock; " + profileTemplate + ", file:///demo/{+path}"},
 		{"prompts", g.prompts, "greet(name, style), translate(language, dialect), review()"},
 		{"pagination", g.pagination, "pages of 5, and the same tools; an invented cursor: error -32602: …"},
 	}
@@ -162,6 +162,8 @@ func (g *guide) uses() []stop {
 		{"read demo://logo", g.read("demo://logo"), fmt.Sprintf("image/png: %d bytes", len(demoLogo()))},
 		{"read a template", g.read("demo://users/42/profile"), "text/plain: The profile of user 42"},
 		{"read nothing", g.read("demo://nothing"), "error -32602: …"},
+		{"read a file", g.read(filesURI + "hello.txt"), "text/plain: Hello from a file."},
+		{"read out of there", g.read(filesURI + "%2e%2e/hello.txt"), "error -32602: …"},
 		{"get greet", g.prompt("greet", map[string]string{"name": "Ada", "style": "formal"}), "user: Greet Ada in a formal way."},
 		{"get review", g.prompt("review", nil), "user: Review this text: | user: demo://readme"},
 		{"complete", g.complete, "fr: friendly; with German before: Swiss; of all ids: 100 of 250"},
@@ -176,6 +178,7 @@ func (g *guide) asks() []stop {
 	return []stop{
 		{"elicitation", g.tool("ask", askArgs{"Who are you?"}), `asked "Who are you?": accept {"name":"Ada","agree":true}`},
 		{"elicitation by URL", g.tool("pay", payArgs{7}), `asked to open https://pay.example/order?coins=7: 7 coins were paid, if the page says so`},
+		{"a page first", g.login, "asked to open https://login.example/: logged in"},
 		{"two at once", g.tool("survey", nil), `asked "Which animal do you like?": asked "Which colour do you like?": accept {"colour":"blue"}; accept {"animal":"cat"}`},
 		{"round by round", g.tool("book", nil), `asked "Which day?": asked "Seat 1 is free. Are you sure?": seat 1 was booked`},
 		{"sampling", g.tool("sample", sampleArgs{"Say hi"}), `asked the model "Say hi": Hi!`},
@@ -194,9 +197,14 @@ func (g *guide) tells() []stop {
 
 // manages show what the client does by itself, and the end.
 func (g *guide) manages() []stop {
+	cached := "the tools were asked for again: the server may not say how long they are good for"
+	if g.modern {
+		cached = "the tools were not asked for again"
+	}
 	return []stop{
+		{"cache", g.cache, cached},
 		{"middleware", g.middleware, "tools/call went out, elicitation/create came in"},
 		{"refused here", g.refusal, "no prompts, nothing was sent; with Insist: error -32601: method not found: prompts/get"},
-		{"close", g.close, "clean-up: second, first; nothing goes out any more"},
+		{"close", g.close, "clean-up: second, first; the server's folder is gone; nothing goes out any more"},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -120,6 +121,25 @@ func (g *guide) tool(name string, args any) func(context.Context) (string, error
 	}
 }
 
+// login calls a tool that needs a page to be opened first. At 2025-11-25 that
+// is an error, and the user goes there before the tool is called again.
+func (g *guide) login(ctx context.Context) (string, error) {
+	got, err := mcp.CallTool[string](ctx, g.cs, "login", nil)
+	var pages mcp.URLElicitationRequiredData
+	if e := (*mcp.Error)(nil); errors.As(err, &e) && e.Code == mcp.CodeURLElicitationRequired {
+		if err := json.Unmarshal(e.Data, &pages); err != nil {
+			return "", err
+		}
+		for _, page := range pages.Elicitations {
+			if _, err := g.elicit(ctx, &page); err != nil {
+				return "", err
+			}
+		}
+		got, err = mcp.CallTool[string](ctx, g.cs, "login", nil)
+	}
+	return strings.Join(append(g.questions(), got), ": "), err
+}
+
 func (g *guide) add(ctx context.Context) (string, error) {
 	r, err := mcp.CallTool[addResult](ctx, g.cs, "add", addArgs{2, 40})
 	return fmt.Sprintf("2 + 40 = %v", r.Sum), err
@@ -151,7 +171,8 @@ func (g *guide) read(uri string) func(context.Context) (string, error) {
 			if c.Blob != nil {
 				what = fmt.Sprintf("%d bytes", len(c.Blob))
 			}
-			all = append(all, c.MIMEType+": "+what)
+			kind, _, _ := strings.Cut(c.MIMEType, ";") // without a charset
+			all = append(all, kind+": "+what)
 		}
 		return strings.Join(all, " | "), nil
 	}
@@ -288,6 +309,25 @@ func (g *guide) reverse(ctx context.Context) (string, error) {
 	return r.Text, err
 }
 
+// cache asks for a list twice, and the server how often it was asked.
+func (g *guide) cache(ctx context.Context) (string, error) {
+	var asked [2]int
+	for i := range asked {
+		if _, err := g.tools(ctx); err != nil {
+			return "", err
+		}
+		requests, err := mcp.CallTool[map[string]int](ctx, g.cs, "requests", nil)
+		if err != nil {
+			return "", err
+		}
+		asked[i] = requests["tools/list"]
+	}
+	if asked[0] == asked[1] {
+		return "the tools were not asked for again", nil
+	}
+	return "the tools were asked for again: the server may not say how long they are good for", nil
+}
+
 func (g *guide) middleware(context.Context) (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -327,6 +367,13 @@ func (g *guide) refusal(ctx context.Context) (string, error) {
 
 // close ends the session, and with it the server.
 func (g *guide) close(ctx context.Context) (string, error) {
+	life, err := mcp.CallTool[lifeResult](ctx, g.cs, "lifespan", nil)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(life.Folder); err != nil {
+		return "", err
+	}
 	var ran []string // nobody else looks at it: Close waits
 	for _, name := range []string{"first", "second"} {
 		g.cs.OnClose(func() { ran = append(ran, name) })
@@ -334,10 +381,13 @@ func (g *guide) close(ctx context.Context) (string, error) {
 	if err := g.cs.Close(); err != nil {
 		return "", err
 	}
+	if _, err := os.Stat(life.Folder); !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("the server's folder %s: %v", life.Folder, err)
+	}
 	if err := g.cs.Ping(ctx); !errors.Is(err, mcp.ErrClosed) {
 		return "", fmt.Errorf("after the end: %v", err)
 	}
-	return "clean-up: " + strings.Join(ran, ", ") + "; nothing goes out any more", nil
+	return "clean-up: " + strings.Join(ran, ", ") + "; the server's folder is gone; nothing goes out any more", nil
 }
 
 // questions returns what came from the server since it was last called.

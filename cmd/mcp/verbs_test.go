@@ -37,7 +37,7 @@ func TestVerbs(t *testing.T) {
 	}{
 		{args: "tools", stdout: "echo\n    Says the text again\n    - text (string, required): what to say\nadd\n…"},
 		{args: "resources", stdout: "demo://readme\n    readme, text/markdown\n    What this server shows\ndemo://logo\n    logo, image/png, 119 bytes\n    A small picture\ndemo://clock\n    clock, text/plain\n    The time of day, by the second\n"},
-		{args: "templates", stdout: "demo://users/{id}/profile\n    profile, text/plain\n    A user\n"},
+		{args: "templates", stdout: "demo://users/{id}/profile\n    profile, text/plain\n    A user\nfile:///demo/{+path}\n    files\n    The demo's files: hello.txt, logo.png\n"},
 		{args: "prompts", stdout: "greet\n    A greeting\n    - name (required): who is greeted\n    - style: formal, friendly, funny\ntranslate\n    The greeting in another language\n    - language (required)\n    - dialect\nreview\n    A review of the readme\n"},
 		{args: "ping", stdout: "demo answered after …"},
 		{args: "ping --version 2025-11-25", stdout: "demo answered after …"},
@@ -63,6 +63,11 @@ func TestVerbs(t *testing.T) {
 		{args: "read demo://readme", stdout: readme},
 		{args: "read demo://logo", stdout: string(demoLogo())},
 		{args: "read demo://users/7/profile", stdout: "The profile of user 7"},
+		{args: "read file:///demo/hello.txt", stdout: "Hello from a file.\n"},
+		{args: "read file:///demo/logo.png --version 2024-11-05", stdout: string(demoLogo())},
+		{args: "read file:///demo/..%2fhello.txt", code: 1, stderr: "mcp: resource not found: file:///demo/..%2fhello.txt…"},
+		{args: "call lifespan", stdout: "{\"up\":\"…"},
+		{args: "call login", code: 1, stderr: "The server asks: Please log in\nIt wants you to open a page of login.example:\n  https://login.example/\nDeclined: standard input is not a terminal.\nmcp: nobody logged in: decline\n"},
 		{args: "get greet name=Ada style=funny", stdout: "user: Greet Ada in a funny way.\n"},
 		{args: "get review", stdout: "user: Review this text:\nuser: [resource: demo://readme, text/markdown]\n" + readme},
 
@@ -80,6 +85,7 @@ func TestVerbs(t *testing.T) {
 		{args: "listen demo://readme --call touch -n 1 --version 2024-11-05", stdout: "demo://readme has changed\n"},
 		{args: "listen demo://readme tools --call touch -n 2 --for 100ms --version 2025-11-25", code: 1, stdout: "demo://readme has changed\n", stderr: "mcp: listen: 1 of 2 changes\n"},
 		{args: "listen tools prompts --call bonus -n 2 --version 2025-03-26", stdout: "tools have changed\nprompts have changed\n"},
+		{args: "listen demo://clock -n 1", stdout: "demo://clock has changed\n"},
 		{args: "listen resources --call bonus -n 1", stdout: "resources have changed\n"},
 		{args: "listen --for 10ms"},
 		{args: "listen --call fail", code: 1, stderr: "mcp: this tool always fails\n"},
@@ -103,6 +109,8 @@ func TestVerbs(t *testing.T) {
 		{args: "call panic", code: 1, stderr: "mcp: internal error (code -32603)\n"},
 		{args: "call pay --version 2025-06-18", code: 1, stderr: "mcp: unknown tool: pay (code -32602)\n"}, // no pages there
 		{args: "call die", code: 1, stderr: "mcp: tools/call: session closed…"},
+		{args: "listen demo://none", code: 1, stderr: "The server does not tell of changes of demo://none.\nmcp: listen: there is nothing to listen to\n"},
+		{args: "listen demo://none --version 2025-06-18", code: 1, stderr: "mcp: resource not found: demo://none…"},
 		{args: "call nothing", code: 1, stderr: "mcp: unknown tool: nothing (code -32602)…"},
 		{args: "call add a=1 b=two", code: 1, stderr: "mcp: invalid arguments: /b: must be a number, got a string\n"},
 		{args: "call wait --timeout 200ms", code: 1, stderr: "mcp: tools/call: no answer within 200ms…"},
