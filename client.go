@@ -72,8 +72,14 @@ type ClientOptions struct {
 	// server of 2026-07-28 allows. 0 means 16 MiB, negative keeps none.
 	CacheSize int64
 
-	// Elicit answers questions to the user. Accepted content must fit the
-	// requested schema.
+	// Elicit answers questions to the user. What accepted content lacks is
+	// filled in from the defaults of the requested schema, and then it must fit.
+	//
+	// When p.Mode is "url", which the client must declare by Capabilities, the
+	// user is asked to open the page p.URL: to accept means to agree, nothing
+	// is opened or fetched here. A server of 2025-11-25 may refuse a call until
+	// the user has visited pages: if all of them are accepted, the call waits
+	// until the server is done with each, and is sent again.
 	Elicit func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
 	// Sample runs the model for the server.
 	Sample func(ctx context.Context, p *CreateMessageParams) (*CreateMessageResult, error)
@@ -163,11 +169,13 @@ func (c *Client) pass(ctx context.Context, req *Request) (any, error) {
 }
 
 // ServerInfo is what a server said of itself when it was connected.
+//
+// It can be stored as JSON and given to [Client.ConnectKnown].
 type ServerInfo struct {
 	Implementation
-	ProtocolVersion string // the revision that is spoken
-	Instructions    string // for the model
-	Capabilities    ServerCapabilities
+	ProtocolVersion string             `json:"protocolVersion"`        // the revision that is spoken
+	Instructions    string             `json:"instructions,omitempty"` // for the model
+	Capabilities    ServerCapabilities `json:"capabilities"`
 }
 
 // A ClientSession is a connection to one server. Its methods may be called
@@ -204,13 +212,17 @@ type CallOptions struct {
 type link struct {
 	client *Client
 	core   *session
-	server ServerInfo
+	unsure atomic.Bool // what it speaks is only known from before
 
-	mu    sync.Mutex
-	rev   *revision    // spoken, or tried; nil while a modern server is looked for
-	level LoggingLevel // asked for with every modern request
-	subs  map[*Subscription]bool
-	subID int64 // of the last one
+	mu     sync.Mutex
+	server ServerInfo
+	rev    *revision    // spoken, or tried; nil while a modern server is looked for
+	level  LoggingLevel // asked for with every modern request
+	subs   map[*Subscription]bool
+	subID  int64 // of the last one
+
+	pagesDone []string      // ids of pages that the user visited, and nobody asked for yet
+	pageDone  chan struct{} // closed when there is another one, if someone waits
 
 	cache   cache
 	outputs outputSchemas
@@ -226,20 +238,7 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 	if err != nil {
 		return nil, err
 	}
-	probed := false
-	if newest := c.revs[len(c.revs)-1]; newest.modern {
-		err = cs.discover(ctx, newest)
-		switch {
-		case err == nil:
-			return cs, nil
-		case ctx.Err() != nil || isModernError(err) || c.revs[0].modern:
-			cs.link.core.close(nil)
-			return nil, err
-		}
-		c.logger().Info("mcp: not a server of 2026-07-28", "error", err)
-		probed = true
-	}
-	err = cs.initialize(ctx)
+	probed, err := cs.negotiate(ctx)
 	if probed && errors.Is(err, ErrClosed) && ctx.Err() == nil {
 		cs.link.core.close(nil)
 		again, openErr := c.open(ctx, t)
@@ -253,6 +252,58 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 		return nil, err
 	}
 	return cs, nil
+}
+
+// ConnectKnown is Connect for a server that was connected before: known is
+// what its [ClientSession.Server] returned then, which may have been stored as
+// JSON meanwhile. It does not ask what the server speaks: nothing at all is
+// sent to a server of 2026-07-28, and initialize to an older one. If it turns
+// out that the server speaks something else now, because it refuses the
+// version or initialize, that is negotiated as by Connect. A nil known, or one
+// of a version that the client does not speak, is as good as none.
+func (c *Client) ConnectKnown(ctx context.Context, t Transport, known *ServerInfo) (*ClientSession, error) {
+	if known == nil || !slices.Contains(c.revs, revisionOf(known.ProtocolVersion)) {
+		return c.Connect(ctx, t)
+	}
+	cs, err := c.open(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	rev := revisionOf(known.ProtocolVersion)
+	if rev.modern {
+		cs.link.met(*known, rev)
+		cs.link.unsure.Store(true)
+		return cs, nil
+	}
+	err = cs.initialize(ctx)
+	var refused *Error
+	if newest := c.revs[len(c.revs)-1]; errors.As(err, &refused) && newest.modern {
+		if other := cs.discover(ctx, newest); other == nil {
+			err = nil
+		} else {
+			err = errors.Join(err, other)
+		}
+	}
+	if err != nil {
+		cs.link.core.close(nil)
+		return nil, err
+	}
+	return cs, nil
+}
+
+// negotiate finds out what the server speaks. probed says that it was asked
+// for a modern revision in vain.
+func (cs *ClientSession) negotiate(ctx context.Context) (probed bool, err error) {
+	c := cs.link.client
+	if newest := c.revs[len(c.revs)-1]; newest.modern {
+		err := cs.discover(ctx, newest)
+		if err == nil || ctx.Err() != nil || isModernError(err) || c.revs[0].modern {
+			return false, err
+		}
+		c.logger().Info("mcp: not a server of 2026-07-28", "error", err)
+		probed = true
+	}
+	return probed, cs.initialize(ctx)
 }
 
 func (c *Client) logger() *slog.Logger {
@@ -308,10 +359,9 @@ func (cs *ClientSession) discover(ctx context.Context, rev *revision) error {
 	}
 	for _, known := range slices.Backward(l.client.revs) {
 		if known.modern && slices.Contains(d.SupportedVersions, known.version) {
-			l.server = ServerInfo{ProtocolVersion: known.version, Instructions: d.Instructions, Capabilities: d.Capabilities}
-			d.Meta.Get(metaServerInfo, &l.server.Implementation) // optional, and for show only
-			l.server.Icons = usableIcons(l.server.Icons)
-			l.speak(known)
+			info := ServerInfo{ProtocolVersion: known.version, Instructions: d.Instructions, Capabilities: d.Capabilities}
+			d.Meta.Get(metaServerInfo, &info.Implementation) // optional, and for show only
+			l.met(info, known)
 			return nil
 		}
 	}
@@ -346,11 +396,24 @@ func (cs *ClientSession) initialize(ctx context.Context) error {
 	if rev == nil || rev.modern || !slices.Contains(l.client.revs, rev) {
 		return fmt.Errorf("%w: the server speaks %q", errNoCommonVersion, r.ProtocolVersion)
 	}
-	l.server = ServerInfo{r.ServerInfo, rev.version, r.Instructions, r.Capabilities}
-	l.server.Icons = usableIcons(l.server.Icons)
-	l.speak(rev)
+	l.met(ServerInfo{r.ServerInfo, rev.version, r.Instructions, r.Capabilities}, rev)
 	l.core.keepAlive(l.client.opts.KeepAlive)
 	return cs.Notify(ctx, notifyInitialized, nil)
+}
+
+// met keeps what is known of the server, and speaks its revision.
+func (l *link) met(info ServerInfo, rev *revision) {
+	info.Icons = usableIcons(info.Icons)
+	l.mu.Lock()
+	l.server = info
+	l.mu.Unlock()
+	l.speak(rev)
+}
+
+func (l *link) about() ServerInfo {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.server
 }
 
 // speak sets the revision of all that follows.
@@ -371,7 +434,7 @@ func (l *link) revision() *revision {
 
 // Server returns what the server said of itself.
 func (cs *ClientSession) Server() *ServerInfo {
-	info := cs.link.server
+	info := cs.link.about()
 	return &info
 }
 
@@ -404,6 +467,18 @@ func (cs *ClientSession) OnClose(f func()) { cs.link.core.onClose(f) }
 // into _meta is added. A [json.RawMessage] as result keeps it as it came.
 func (cs *ClientSession) Call(ctx context.Context, method string, params, result any) error {
 	rev := cs.link.revision()
+	err := cs.callAt(ctx, rev, method, params, result)
+	var refused *Error
+	if errors.As(err, &refused) && refused.Code == CodeUnsupportedProtocolVersion && cs.link.unsure.Swap(false) {
+		if _, other := cs.negotiate(ctx); other != nil {
+			return errors.Join(err, other)
+		}
+		return cs.callAt(ctx, cs.link.revision(), method, params, result) // it was refused unseen
+	}
+	return err
+}
+
+func (cs *ClientSession) callAt(ctx context.Context, rev *revision, method string, params, result any) error {
 	encoded, err := encodeParams(method, params, rev)
 	if err != nil {
 		return err
@@ -899,6 +974,13 @@ func (cs *ClientSession) converse(ctx context.Context, rev *revision, method str
 	send := params
 	for round := 0; ; round++ {
 		raw, err := cs.roundTrip(ctx, rev, method, send)
+		if pages := cs.link.pagesNeeded(rev, err); pages != nil && round < cs.link.client.opts.MaxRounds {
+			if done, failed := cs.visit(ctx, rev, pages); failed != nil {
+				return nil, fmt.Errorf("mcp: %s: %w", method, failed)
+			} else if done {
+				continue
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -921,6 +1003,113 @@ func (cs *ClientSession) converse(ctx context.Context, rev *revision, method str
 		if send, err = cs.link.fulfil(ctx, rev, params, raw); err != nil {
 			return nil, fmt.Errorf("mcp: %s: %w", method, err)
 		}
+	}
+}
+
+// pagesNeeded returns the pages that the user must visit before a request can
+// succeed, as questions by their ids, if that is what err says and the client
+// can show pages (2025-11-25 client/elicitation § URL Elicitation Required
+// Error).
+func (l *link) pagesNeeded(rev *revision, err error) InputRequests {
+	var e *Error
+	elicits := l.client.caps.Elicitation
+	if rev != rev20251125 || elicits == nil || elicits.URL == nil || l.client.opts.Elicit == nil ||
+		!errors.As(err, &e) || e.Code != CodeURLElicitationRequired || !hasShape(e.Data, "object") {
+		return nil
+	}
+	var raw []json.RawMessage
+	if decodeAt(rawMember(e.Data, "elicitations"), &raw, rev, false) != nil || len(raw) == 0 || len(raw) > maxPagesNeeded {
+		return nil
+	}
+	pages := make(InputRequests)
+	for _, params := range raw {
+		var p ElicitParams
+		if decodeAt(params, &p, rev, true) != nil || p.Mode != "url" {
+			return nil
+		}
+		pages[p.ElicitationID] = InputRequest{methodElicit, params}
+	}
+	return pages
+}
+
+const (
+	maxPagesNeeded = 100  // pages that one error may ask to be visited
+	maxPagesDone   = 1000 // ids of visited pages that nobody has asked for
+)
+
+// visit asks the user to visit pages. If all agree it waits, no longer than
+// the call may take, until the server says that it is done with each of them.
+// done is false if one was refused.
+func (cs *ClientSession) visit(ctx context.Context, rev *revision, pages InputRequests) (done bool, err error) {
+	l := cs.link
+	answers, err := l.answerAll(ctx, rev, pages)
+	if err != nil {
+		return false, err
+	}
+	for _, answer := range answers {
+		if action, _ := stringValue(rawMember(answer, "action")); action != "accept" {
+			return false, nil
+		}
+	}
+	if _, limit := cs.opts.limits(&l.client.opts); limit > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, limit)
+		defer stop()
+	}
+	for {
+		left, next := l.pagesLeft(pages)
+		if left == 0 {
+			return true, nil
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return false, fmt.Errorf("%d pages are not completed: %w", left, ctx.Err())
+		case <-l.core.done:
+			return false, ErrClosed
+		}
+	}
+}
+
+// pagesLeft counts the pages that the server is not done with; next is closed
+// when it is done with another one.
+func (l *link) pagesLeft(pages InputRequests) (left int, next <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id := range pages {
+		if !slices.Contains(l.pagesDone, id) {
+			left++
+		}
+	}
+	if left == 0 { // ids are not used twice
+		l.pagesDone = slices.DeleteFunc(l.pagesDone, func(id string) bool { _, mine := pages[id]; return mine })
+	}
+	if l.pageDone == nil {
+		l.pageDone = make(chan struct{})
+	}
+	return left, l.pageDone
+}
+
+// pageVisited keeps the id of a page that the server is done with: it may say
+// so before the client has even looked at what it asked for. Ids that nobody
+// asks for go when there are too many.
+func (l *link) pageVisited(note *Request) {
+	var p ElicitationCompleteParams
+	if note.rev != rev20251125 || decodeAt(note.Params, &p, note.rev, true) != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if slices.Contains(l.pagesDone, p.ElicitationID) {
+		return
+	}
+	if len(l.pagesDone) == maxPagesDone {
+		l.pagesDone = slices.Delete(l.pagesDone, 0, 1)
+	}
+	l.pagesDone = append(l.pagesDone, p.ElicitationID)
+	if l.pageDone != nil {
+		close(l.pageDone)
+		l.pageDone = nil
 	}
 }
 
@@ -1100,7 +1289,12 @@ func (l *link) elicit(ctx context.Context, params json.RawMessage, rev *revision
 		return nil, Errorf(CodeInvalidParams, "this mode of elicitation was not declared")
 	}
 	var form *Schema // nil for a page
-	if p.Mode != "url" {
+	if p.Mode == "url" {
+		// what else a user might be led to is no page
+		if u, err := url.Parse(p.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+			return nil, Errorf(CodeInvalidParams, "params.url is not the address of a page")
+		}
+	} else {
 		var err error
 		if form, err = CompileSchema(p.RequestedSchema, nil); err != nil {
 			return nil, Errorf(CodeInvalidParams, "params.requestedSchema: %v", err)
@@ -1117,10 +1311,11 @@ func (l *link) elicit(ctx context.Context, params json.RawMessage, rev *revision
 	case r.Action != "accept" || form == nil: // there is no content then
 		return &ElicitResult{Action: r.Action, Meta: r.Meta}, nil
 	}
-	if err := form.Validate(r.Content); err != nil {
+	content := form.applyDefaults(r.Content)
+	if err := form.Validate(content); err != nil {
 		return nil, fmt.Errorf("mcp: the content that Elicit returned does not fit the form: %w", err)
 	}
-	return r, nil
+	return &ElicitResult{Action: r.Action, Content: content, Meta: r.Meta}, nil
 }
 
 // admit takes what the server sends. A modern server sends no requests
@@ -1197,7 +1392,7 @@ func (l *link) appendResult(dst []byte, req *Request, result any) ([]byte, error
 // capability's name (2026-07-28 basic/versioning; 2025-11-25 basic/lifecycle §
 // Capability Negotiation).
 func (l *link) offers(method string) (capability string, ok bool) {
-	caps := &l.server.Capabilities
+	caps := l.about().Capabilities
 	switch method {
 	case methodToolsList, methodToolsCall:
 		return "tools", caps.Tools != nil
@@ -1598,7 +1793,7 @@ func (cs *ClientSession) Listen(ctx context.Context, f SubscriptionFilter) (*Sub
 	l := cs.link
 	honoured := f
 	if !cs.opts.Insist {
-		if honoured = l.server.Capabilities.honours(f); !honoured.any() && f.any() {
+		if honoured = l.about().Capabilities.honours(f); !honoured.any() && f.any() {
 			return nil, fmt.Errorf("mcp: listen: the server declared nothing of what was asked: %w", errors.ErrUnsupported)
 		}
 	}
@@ -1695,6 +1890,9 @@ func (l *link) route(note *Request) {
 			return
 		}
 		id = p.RequestID
+	case notifyElicitationComplete:
+		l.pageVisited(note)
+		return
 	default:
 		return
 	}
