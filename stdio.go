@@ -197,6 +197,10 @@ type lineReader struct {
 	skipping bool // up to the next newline all belongs to a line that was too long
 }
 
+// A byteOrderMark may begin what some write (RFC 8259 section 8.1 lets a
+// reader pass over it).
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
 // next returns the next line that is not blank, in memory of its own. A line
 // that is too long is an *Error as soon as that is known. A last line needs no
 // newline.
@@ -218,7 +222,7 @@ func (l *lineReader) next() ([]byte, error) {
 		case more:
 			line.add(chunk)
 		default:
-			frame := bytes.TrimSuffix(bytes.TrimSuffix(line.join(chunk), []byte("\n")), []byte("\r"))
+			frame := bytes.TrimPrefix(bytes.TrimSuffix(bytes.TrimSuffix(line.join(chunk), []byte("\n")), []byte("\r")), byteOrderMark)
 			if len(frame) > l.max {
 				return nil, l.tooLong()
 			}

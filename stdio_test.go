@@ -330,7 +330,7 @@ func TestStreamLines(t *testing.T) {
 		{"blank lines", "\n\r\n  \n\t \r\n1\n\n \n2\n\n", 0, []string{"1", "2"}},
 		{"blank end", "1\n  ", 0, []string{"1"}},
 		{"not line ends", "a\u2028b\u0085c\fd\x1ce\rf\n", 0, []string{"a\u2028b\u0085c\fd\x1ce\rf"}},
-		{"byte order mark", "\uFEFF{}\n", 0, []string{"\uFEFF{}"}},
+		{"byte order mark", "\uFEFF{}\n", 0, []string{"{}"}},
 		{"around the buffer", strings.Repeat("a", readBuffer-1) + "\n" + strings.Repeat("b", readBuffer) + "\n" + strings.Repeat("c", readBuffer+1) + "\n", 0,
 			[]string{strings.Repeat("a", readBuffer-1), strings.Repeat("b", readBuffer), strings.Repeat("c", readBuffer+1)}},
 		{"huge", huge + "\r\n1\n", 0, []string{huge, "1"}},
