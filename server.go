@@ -755,8 +755,7 @@ func (ss *ServerSession) handle(ctx context.Context, req *Request) (any, error) 
 	}
 	defer ss.life.leave()
 	result, err := ss.server.handler(ctx, req)
-	var e *Error
-	if err != nil && req.rev != rev20251125 && errors.As(err, &e) && e != nil && e.Code == CodeURLElicitationRequired {
+	if e := errorIn(err); e != nil && req.rev != rev20251125 && e.Code == CodeURLElicitationRequired {
 		return nil, fmt.Errorf("code %d exists at %s only: %w", e.Code, Version20251125, errors.New(e.Message)) // of middleware
 	}
 	return result, err
@@ -2610,8 +2609,8 @@ func URLElicitationRequired(pages ...ElicitParams) *Error {
 // go to pages. err is what the handler returned; if it says something else, it
 // is returned.
 func (s *Server) pagesRequired(req *Request, err error) error {
-	var e *Error
-	if !errors.As(err, &e) || e == nil || e.Code != CodeURLElicitationRequired {
+	e := errorIn(err)
+	if e == nil || e.Code != CodeURLElicitationRequired {
 		return err
 	}
 	var data URLElicitationRequiredData

@@ -885,10 +885,20 @@ func (s *session) encodeResult(req *Request, result any) (frame []byte, err erro
 	return s.side.appendResult(appendResultHead(make([]byte, 0, 64), req.ID), req, result)
 }
 
+// errorIn returns the *Error within err, nil when there is none. It costs
+// nothing when err is nil.
+func errorIn(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	errors.As(err, &e)
+	return e
+}
+
 // wireError is what the peer gets to know of an error.
 func (s *session) wireError(req *Request, err error) *Error {
-	var e *Error
-	if errors.As(err, &e) && e != nil && e.Code != 0 {
+	if e := errorIn(err); e != nil && e.Code != 0 {
 		return e
 	}
 	s.log.Error("mcp: request failed", "method", req.Method, "error", err)
