@@ -31,6 +31,7 @@ import (
 var updateTranscripts = flag.Bool("update", false, "rewrite what the transcripts expect, where it is not what happens")
 
 func TestTranscripts(t *testing.T) {
+	leakCheck(t)
 	names, err := filepath.Glob("testdata/transcripts/*.txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no transcripts: %v", err)
@@ -65,7 +66,6 @@ func playTranscript(t *testing.T, text []byte, update bool) (rewritten []byte, e
 		return nil, err
 	}
 	for _, version := range tr.revisions {
-		leakCheck(t)
 		synctest.Test(t, func(*testing.T) { err = tr.play(version, update) })
 		if err != nil {
 			return nil, fmt.Errorf("%w (at %s)", err, version)
