@@ -100,6 +100,8 @@ func newServerUnderTest(r *scriptRun, fixture map[string]string) (underTest, err
 			opts.StateTTL, err = time.ParseDuration(value)
 		case "maxRounds":
 			opts.MaxRounds, err = strconv.Atoi(value)
+		case "keepAlive":
+			opts.KeepAlive, err = time.ParseDuration(value)
 		default:
 			err = fmt.Errorf("no such line: %s", key)
 		}
@@ -525,6 +527,8 @@ func (u *clientUnderTest) option(opts *ClientOptions, key, value string) (err er
 		opts.MaxTimeout, err = time.ParseDuration(value)
 	case "maxRounds":
 		opts.MaxRounds, err = strconv.Atoi(value)
+	case "keepAlive":
+		opts.KeepAlive, err = time.ParseDuration(value)
 	case "capabilities":
 		opts.Capabilities = new(ClientCapabilities)
 		err = decodeAt([]byte(value), opts.Capabilities, rev20260728, true)
@@ -571,7 +575,11 @@ func askScript[R any](ctx context.Context, u *clientUnderTest, method string, pa
 		answers <- answer
 		return nil
 	}
-	u.run.put(scriptEvent{kind: "callback", label: method, json: mustEncode(params, rev20251125), answer: func(answer string) error {
+	rev := rev20251125
+	if u.cs != nil {
+		rev = u.cs.link.revision()
+	}
+	u.run.put(scriptEvent{kind: "callback", label: method, json: mustEncode(params, rev), answer: func(answer string) error {
 		u.late[method] = reply
 		return reply(answer)
 	}})
@@ -687,7 +695,7 @@ func failureWord(err error) string {
 	return "invalid"
 }
 
-// call makes a call: "[as=NAME] [timeout=D] [max=D] [progress] METHOD PARAMS".
+// call makes a call: "[as=NAME] [timeout=D] [max=D] [insist] [progress] METHOD PARAMS".
 func (u *clientUnderTest) call(rest string) (err error) {
 	var opts CallOptions
 	label := ""
@@ -701,6 +709,8 @@ func (u *clientUnderTest) call(rest string) (err error) {
 			opts.Timeout, err = time.ParseDuration(value)
 		case "max":
 			opts.MaxTimeout, err = time.ParseDuration(value)
+		case "insist":
+			opts.Insist = true
 		case "progress":
 			opts.Progress = func(p ProgressParams) {
 				u.run.put(scriptEvent{kind: "progress", label: label, json: mustEncode(&p, rev20260728)})
