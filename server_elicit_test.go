@@ -42,6 +42,14 @@ func askedBy(t *testing.T, s *Server, version, capabilities string) (params, ans
 	return params, got
 }
 
+// exactly checks that a JSON value is another one, all of it.
+func exactly(t *testing.T, got, want string) {
+	t.Helper()
+	if got == "" || !sameJSON([]byte(got), []byte(want)) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // A form that a client may not be able to show is an error of the handler,
 // which says where, and is not sent.
 func TestFormsKeepTheRules(t *testing.T) {
@@ -112,15 +120,15 @@ func TestFormsAreSentAsTheyAre(t *testing.T) {
 		if version == "2025-06-18" {
 			mode = ""
 		}
-		wantJSON(t, params, `{`+mode+`"message":"m","requestedSchema":`+since06+`}`)
+		exactly(t, params, `{`+mode+`"message":"m","requestedSchema":`+since06+`}`)
 		params, answer := askedBy(t, askServer(nil, elicitsTool(ElicitParams{Message: "m", RequestedSchema: json.RawMessage(since25)})), version, `{"elicitation":{}}`)
 		if version != "2025-06-18" {
-			wantJSON(t, params, `{"message":"m","requestedSchema":`+since25+`}`)
+			exactly(t, params, `{"message":"m","requestedSchema":`+since25+`}`)
 		} else if params != "" || !strings.Contains(answer, "since 2025-11-25") {
 			t.Errorf("%s: %s", version, answer)
 		}
 		params, _ = askedBy(t, askServer(nil, elicitsTool(ElicitParams{Message: "m"})), version, `{"elicitation":{}}`)
-		wantJSON(t, params, `{"message":"m","requestedSchema":{"type":"object","properties":{}}}`)
+		exactly(t, params, `{"message":"m","requestedSchema":{"type":"object","properties":{}}}`)
 	}
 }
 
@@ -183,17 +191,17 @@ func TestPagesAreSentAsEachRevisionHasThem(t *testing.T) {
 		var log bytes.Buffer
 		s := askServer(&ServerOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}, elicitsTool(ElicitParams{Message: "m", URL: address, ElicitationID: "id " + address}))
 		params, _ := askedBy(t, s, "2025-11-25", both)
-		wantJSON(t, params, `{"mode":"url","message":"m","url":"`+address+`","elicitationId":"id `+address+`"}`)
+		exactly(t, params, `{"mode":"url","message":"m","url":"`+address+`","elicitationId":"id `+address+`"}`)
 		if strings.Contains(log.String(), "should use https") != warned {
 			t.Errorf("%s: %s", address, &log)
 		}
 		params, _ = askedBy(t, s, "2026-07-28", both)
-		wantJSON(t, params, `{"mode":"url","message":"m","url":"`+address+`"}`)
+		exactly(t, params, `{"mode":"url","message":"m","url":"`+address+`"}`)
 		raw := askServer(nil, func(context.Context, *Request) (any, error) {
 			return nil, &InputRequired{Requests: InputRequests{"q": {Method: methodElicit, Params: json.RawMessage(`{"mode":"url","message":"m","url":"` + address + `","elicitationId":"x"}`)}}}
 		})
 		params, _ = askedBy(t, raw, "2026-07-28", both)
-		wantJSON(t, params, `{"mode":"url","message":"m","url":"`+address+`"}`)
+		exactly(t, params, `{"mode":"url","message":"m","url":"`+address+`"}`)
 	}
 }
 
