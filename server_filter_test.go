@@ -152,7 +152,7 @@ func TestFilterMayUseTheServer(t *testing.T) {
 	s.AddResourceTemplate(ResourceTemplate{URITemplate: "test://{x}", Name: "t"}, func(context.Context, *Request) (*ReadResourceResult, error) {
 		return &ReadResourceResult{}, nil
 	})
-	_, ask := opened(t, s, "2025-11-25", "{}")
+	_, ask := opened(t, s, "2026-07-28", "{}") // which hears of no change that it did not ask for
 	fits(t, ask("1", "tools/list", ""), `{"result":{"tools":[{"name":"a"}]}}`)
 	fits(t, ask("2", "tools/call", `"name":"a"`), `{"result":{"content":[]}}`)
 	s.AddPrompt(Prompt{Name: "panic"}, func(context.Context, *Request) (*GetPromptResult, error) { return nil, nil })

@@ -40,14 +40,23 @@ func (c *wireClient) send(frames ...string) {
 // expect reads one frame and compares it, without serverInfo.
 func (c *wireClient) expect(want string) {
 	c.t.Helper()
+	c.expectPast("", want)
+}
+
+// expectPast is expect, but passes over frames that are the same as past.
+func (c *wireClient) expectPast(past, want string) {
+	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	frame, err := c.conn.Read(ctx)
-	if err != nil {
-		c.t.Fatalf("instead of %s: %v", want, err)
+	got := past
+	for n := 0; got == past; n++ {
+		frame, err := c.conn.Read(ctx)
+		if err != nil || n == 50 {
+			c.t.Fatalf("instead of %s, after %d of %s: %v", want, n, past, err)
+		}
+		got = strings.ReplaceAll(string(frame), `,"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"}`, "")
+		got = strings.ReplaceAll(got, `"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},`, "")
 	}
-	got := strings.ReplaceAll(string(frame), `,"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"}`, "")
-	got = strings.ReplaceAll(got, `"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},`, "")
 	if got != want {
 		c.t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -78,18 +87,19 @@ func TestListenTellsWhatWasAskedForUntilItEnds(t *testing.T) {
 	for range 500 { // coalesced
 		s.AddTool(Tool{Name: "new", InputSchema: []byte(`{"type":"object"}`)}, func(context.Context, *Request) (*CallToolResult, error) { return nil, nil })
 	}
-	c.expect(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{` + sub + `1}}}`)
+	changed := `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{` + sub + `1}}}`
+	c.expect(changed) // a few more may follow if the machine is slow
 	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"1"}}`,
 		`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
-	c.expect(`{"jsonrpc":"2.0","id":3,"result":{}}`)
+	c.expectPast(changed, `{"jsonrpc":"2.0","id":3,"result":{}}`)
 	c.send(listenFrame("4", `{"promptsListChanged":true}`)) // the list is empty, but there
-	c.expect(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"promptsListChanged":true},` + sub + `4}}}`)
+	c.expectPast(changed, `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"promptsListChanged":true},`+sub+`4}}}`)
 	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`, `{"jsonrpc":"2.0","id":5,"method":"ping"}`)
-	c.expect(`{"jsonrpc":"2.0","id":5,"result":{}}`)
+	c.expectPast(changed, `{"jsonrpc":"2.0","id":5,"result":{}}`)
 	s.ResourceUpdated("test://a")
 	go ss.Close()
-	c.expect(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",` + sub + `1}}}`)
-	c.expect(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"the server ends the subscription"}}`)
+	c.expectPast(changed, `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",`+sub+`1}}}`)
+	c.expectPast(changed, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"the server ends the subscription"}}`)
 }
 
 func TestLegacySessionIsToldOfChanges(t *testing.T) {
