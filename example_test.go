@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -760,5 +762,59 @@ func TestHouseReadme(t *testing.T) {
 	run("go", "build", "-o", "host"+exe, "./client")
 	if got, want := run(filepath.Join(module, "host"+exe)), "Hello, Ada!\n"; got != want {
 		t.Errorf("the README's client printed %q, not %q", got, want)
+	}
+}
+
+// TestHouseReadmeNames checks that the options, files and anchors that the
+// README names are there.
+func TestHouseReadmeNames(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile("(?s)\n```.*?\n```\n").ReplaceAllString(string(readme), "\n")
+	names := 0
+	_, table, _ := strings.Cut(text, "## Options worth knowing")
+	table, _, _ = strings.Cut(table, "\n## ")
+	for _, row := range strings.Split(table, "\n") {
+		cells := strings.Split(row, "|")
+		if len(cells) < 3 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		in := []any{mcp.ServerOptions{}, mcp.ClientOptions{}} // of "on both sides"
+		for _, name := range regexp.MustCompile("`[^`]+`").FindAllString(cells[1], -1) {
+			of, field, given := strings.Cut(strings.Trim(name, "`"), ".")
+			switch {
+			case !given:
+				field = of
+			case of == "ServerOptions":
+				in = []any{mcp.ServerOptions{}}
+			case of == "ClientOptions":
+				in = []any{mcp.ClientOptions{}}
+			case of == "CallOptions":
+				in = []any{mcp.CallOptions{}}
+			default:
+				t.Errorf("%s is in no options", name)
+			}
+			for _, options := range in {
+				if _, ok := reflect.TypeOf(options).FieldByName(field); !ok {
+					t.Errorf("%T has no %s", options, field)
+				}
+			}
+			names++
+		}
+	}
+	if names < 10 {
+		t.Errorf("only %d options were found", names)
+	}
+	for _, link := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1) {
+		file, anchor, _ := strings.Cut(strings.ReplaceAll(link[1], "\n", ""), "#")
+		if _, err := os.Stat(file); file != "" && err != nil {
+			t.Error(err)
+		}
+		heading := "\n## " + strings.ReplaceAll(anchor, "-", " ") + "\n"
+		if anchor != "" && !strings.Contains(strings.ToLower(text), heading) {
+			t.Errorf("there is no heading for #%s", anchor)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -101,6 +102,38 @@ func TestIsTerminal(t *testing.T) {
 	for _, stream := range []any{null, file, &bytes.Buffer{}, nil} {
 		if isTerminal(stream) {
 			t.Errorf("%T is taken for a terminal", stream)
+		}
+	}
+}
+
+// Every command is in the help and in the README's table, and no other.
+func TestCommandsAreDocumented(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(readme), "## The command line")
+	table, _, _ = strings.Cut(table, "\n\n```")
+	told := map[string]bool{}
+	for _, row := range strings.Split(table, "\n") {
+		if cells := strings.Split(row, "|"); len(cells) > 2 {
+			for i, name := range strings.Split(cells[1], "`") {
+				if i%2 == 1 {
+					told[name] = true
+				}
+			}
+		}
+	}
+	want := map[string]bool{"demo": true, "tour": true}
+	for name := range verbs {
+		want[name] = true
+	}
+	if !maps.Equal(told, want) {
+		t.Errorf("the README has %v, the program %v", told, want)
+	}
+	for name := range want {
+		if !strings.Contains(usage, "\n  mcp "+name+" ") {
+			t.Errorf("the help does not have %s", name)
 		}
 	}
 }
