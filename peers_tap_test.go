@@ -18,7 +18,11 @@ import (
 // A tap keeps what went in and out of a server process, and holds the end that
 // is ours to the rules that need no knowledge of the conversation.
 type tap struct {
-	t         *testing.T
+	t interface {
+		Errorf(format string, args ...any)
+		Fatalf(format string, args ...any)
+		Logf(format string, args ...any)
+	}
 	dir       string
 	published map[*revision]*wireSchema
 }
@@ -74,7 +78,7 @@ func (m *wireMessage) String() string { return string(m.raw) }
 func (p *tap) read(file string) []wireMessage {
 	f, err := os.Open(file)
 	if err != nil {
-		p.t.Fatal(err)
+		p.t.Fatalf("%v", err)
 	}
 	defer f.Close()
 	var messages []wireMessage
@@ -88,7 +92,7 @@ func (p *tap) read(file string) []wireMessage {
 		messages = append(messages, m)
 	}
 	if err := lines.Err(); err != nil {
-		p.t.Error(err)
+		p.t.Errorf("%v", err)
 	}
 	return messages
 }
@@ -432,4 +436,65 @@ func (s *wireSchema) frame(m *wireMessage, requests map[string]wireMessage) (nam
 		name = "InputRequiredResult"
 	}
 	return name, members["result"]
+}
+
+// A tapErrors keeps what a tap complains of.
+type tapErrors []string
+
+func (e *tapErrors) Errorf(format string, args ...any) { *e = append(*e, fmt.Sprintf(format, args...)) }
+func (e *tapErrors) Fatalf(format string, args ...any) { e.Errorf(format, args...) }
+func (e *tapErrors) Logf(string, ...any)               {}
+
+// TestPeersTap shows that the tap finds what it is there for.
+func TestPeersTap(t *testing.T) {
+	const (
+		meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":7}`
+		done = `"resultType":"complete","content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}`
+		call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t",` + meta + `}}` + "\n"
+		ok   = `{"jsonrpc":"2.0","id":1,"result":{` + done + `}}` + "\n"
+		tick = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}}` + "\n"
+		old  = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}` + "\n"
+		stop = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}` + "\n"
+		hear = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{},` + meta + `}}` + "\n"
+		news = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}` + "\n"
+	)
+	modern, legacy, published := rev20260728, rev20251125, publishedSchemas(t)
+	schema := "" // what is found with a schema, where there is one
+	if published[modern] != nil {
+		schema = "CallToolResult at 2026-07-28"
+	}
+	for _, c := range []struct {
+		name    string
+		rev     *revision
+		in, out string
+		want    string // "": nothing to complain of
+	}{
+		{"as it should be", modern, call, tick + ok, ""},
+		{"legacy as it should be", legacy, old, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}` + "\n", ""},
+		{"cancelled", modern, call + stop, tick, ""},
+		{"no answer", modern, call, "", "not answered"},
+		{"two answers", modern, call, ok + ok, "no open request"},
+		{"answer after all", modern, call + stop, ok, "cancelled request"},
+		{"late progress", modern, call, ok + tick, "no open request"},
+		{"stale progress", modern, call, tick + tick + ok, "progress 1 after 1"},
+		{"legacy words", modern, call, ok + `{"jsonrpc":"2.0","id":"s","method":"ping"}` + "\n", "there is no ping"},
+		{"modern words", legacy, old, ok, "resultType in a legacy result"},
+		{"code 0", modern, call, `{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"m"}}` + "\n", "no proper error"},
+		{"no resultType", modern, call, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}` + "\n", "no resultType"},
+		{"unacknowledged", modern, hear + stop, news, "no open subscription"},
+		{"not a result", modern, call, strings.Replace(ok, `"content":[]`, `"content":{}`, 1), schema},
+		{"not JSON", modern, call, "oops\n" + ok, "not a message"},
+	} {
+		found := &tapErrors{}
+		p := &tap{t: found, dir: t.TempDir(), published: published}
+		for name, text := range map[string]string{"1.in": c.in, "1.out": c.out} {
+			if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.checkServer(c.rev, 0)
+		if all := strings.Join(*found, "\n"); (all == "") != (c.want == "") || !strings.Contains(all, c.want) {
+			t.Errorf("%s: the tap says %q, want %q", c.name, all, c.want)
+		}
+	}
 }

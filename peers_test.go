@@ -563,6 +563,49 @@ func (c *conversation) everything() {
 	}
 	c.says("trigger-sampling-request", `{"prompt":"say hi","maxTokens":10}`, "model heard: ", "say hi")
 	c.says("get-roots-list", `{}`, "file://"+c.dir)
+	c.everythingTold()
+}
+
+// everythingTold is what that server tells beside its answers, and URLs.
+func (c *conversation) everythingTold() {
+	department := CompleteParams{Ref: CompleteReference{Type: "ref/prompt", Name: "completable-prompt"}, Argument: CompleteArgument{Name: "department", Value: "S"}}
+	c.completes(department, "Sales", "Support")
+	name := CompleteParams{Ref: department.Ref, Argument: CompleteArgument{Name: "name", Value: "D"}, Context: &CompleteContext{Arguments: map[string]string{"department": "Sales"}}}
+	if c.rev.atLeast(rev20250618) {
+		c.completes(name, "David")
+	} else { // which has no context
+		c.completes(name)
+	}
+	c.completes(CompleteParams{Ref: CompleteReference{Type: "ref/resource", URI: "demo://resource/dynamic/text/{resourceId}"}, Argument: CompleteArgument{Name: "resourceId", Value: "7"}}, "7")
+	c.pings()
+	if err := c.cs.SetLogLevel(c.ctx(), "debug"); err != nil {
+		c.t.Errorf("set the level: %v", err)
+	}
+	const uri = "demo://resource/dynamic/text/1"
+	c.watches(SubscriptionFilter{ResourceSubscriptions: []string{uri}, ResourcesListChanged: true},
+		cause{"toggle-subscriber-updates", `{}`, Change{notifyResourceUpdated, uri}},
+		cause{"gzip-file-as-resource", `{"name":"a.gz","data":"data:text/plain,hello"}`, Change{Method: notifyResourcesChanged}})
+	c.heard("a log message", c.logged, "Received Unsubscribe Resource request: "+uri)
+	before := c.listed.Load()
+	if err := c.cs.RootsChanged(c.ctx()); err != nil {
+		c.t.Errorf("roots have changed: %v", err)
+	}
+	c.heard("a log message", c.logged, "Roots updated: 1 root(s)")
+	if c.listed.Load() == before {
+		c.t.Error("the server did not list the roots again")
+	}
+	if c.rev.atLeast(rev20251125) {
+		c.says("trigger-url-elicitation", `{"url":"https://example.com/a?b=c&d"}`, "User completed", "https://example.com/a?b=c&d")
+		c.heard("a page", c.opened, "https://example.com/a?b=c&d")
+		args := json.RawMessage(`{"url":"https://example.com/b","errorPath":true}`)
+		_, err := c.cs.CallTool(c.ctx(), "trigger-url-elicitation", args)
+		var first URLElicitationRequiredData
+		if e := (*Error)(nil); !errors.As(err, &e) || e.Code != CodeURLElicitationRequired || json.Unmarshal(e.Data, &first) != nil ||
+			len(first.Elicitations) != 1 || first.Elicitations[0].URL == "" {
+			c.t.Errorf("a page that must be opened first: %v", err)
+		}
+		c.says("trigger-url-elicitation", string(args), "User completed", "https://example.com/b")
+	}
 }
 
 func (c *conversation) filesystem() {
@@ -622,6 +665,9 @@ func (c *conversation) foreign() {
 	c.watches(SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"demo://readme"}},
 		cause{"touch", `{}`, Change{notifyResourceUpdated, "demo://readme"}}, cause{"bonus", `{"have":true}`, Change{Method: notifyToolsChanged}})
 	c.lists("tools", "bonus-tool")
+	if c.peer != "ts2" { // which refuses to send it
+		c.lies()
+	}
 }
 
 func (c *conversation) ctx() context.Context {
@@ -762,7 +808,6 @@ func (c *conversation) heard(what string, from chan string, want string) {
 			if strings.Contains(got, want) {
 				return
 			}
-			c.t.Logf("%s: %s", what, got)
 		case <-timeout:
 			c.t.Errorf("%s: %s was not heard", what, want)
 			return
@@ -838,5 +883,13 @@ func (c *conversation) watches(f SubscriptionFilter, causes ...cause) {
 	}
 	if c.rev.modern {
 		c.cancelled++
+	}
+}
+
+// lies wants a result that breaks the schema of its tool not to pass.
+func (c *conversation) lies() {
+	c.t.Helper()
+	if r, err := c.cs.CallTool(c.ctx(), "lie", nil); err == nil {
+		c.t.Errorf("a result that does not fit its schema passed: %+v", r)
 	}
 }
