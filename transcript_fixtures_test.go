@@ -102,6 +102,10 @@ func newServerUnderTest(r *scriptRun, fixture map[string]string) (underTest, err
 			opts.MaxRounds, err = strconv.Atoi(value)
 		case "keepAlive":
 			opts.KeepAlive, err = time.ParseDuration(value)
+		case "stateOnce":
+			opts.StateOnce = true
+		case "cache":
+			opts.Cache = CacheHints{TTLMs: 30000, CacheScope: "public"}
 		default:
 			err = fmt.Errorf("no such line: %s", key)
 		}
@@ -138,6 +142,8 @@ func (u *serverUnderTest) do(word, rest string) error {
 	switch what { // app
 	case "update":
 		u.server.ResourceUpdated(arg)
+	case "page-done":
+		return u.ss.ElicitationComplete(context.Background(), arg)
 	case "add-tool":
 		u.server.AddTool(anyArguments(arg), textTool(arg))
 	case "remove-tool":
@@ -363,6 +369,18 @@ func kitQuestions(s *Server) {
 		}
 		return textResult("%s", a.Action), nil
 	})
+	s.AddTool(anyArguments("gate"), func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		if string(req.Arguments) == `{"open":true}` {
+			return textResult("open"), nil
+		}
+		return nil, URLElicitationRequired(ElicitParams{Message: "Please sign in.", URL: "https://example.com/in", ElicitationID: "page-1"})
+	})
+	s.AddTool(anyArguments("unbalanced"), func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		p := sampleParams()
+		p.Messages = append(p.Messages, SamplingMessage{Role: "assistant", Content: []Content{{Type: "tool_use", ID: "u", Name: "clock", Input: json.RawMessage("{}")}}})
+		_, err := req.Sample(ctx, "model", p)
+		return textResult("asked"), err
+	})
 	s.AddTool(anyArguments("sample"), func(ctx context.Context, req *Request) (*CallToolResult, error) {
 		m, err := req.Sample(ctx, "model", sampleParams())
 		if err != nil {
@@ -527,6 +545,8 @@ func (u *clientUnderTest) option(opts *ClientOptions, key, value string) (err er
 		opts.MaxTimeout, err = time.ParseDuration(value)
 	case "maxRounds":
 		opts.MaxRounds, err = strconv.Atoi(value)
+	case "cacheSize":
+		opts.CacheSize, err = strconv.ParseInt(value, 10, 64)
 	case "keepAlive":
 		opts.KeepAlive, err = time.ParseDuration(value)
 	case "capabilities":
