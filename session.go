@@ -493,7 +493,7 @@ const (
 	drainTime   = 5 * time.Second
 	flushTime   = 2 * time.Second
 	cancelTime  = 50 * time.Millisecond  // to tell a peer that we gave up
-	unheardTime = 100 * time.Millisecond // for the end of the input, when the output has broken
+	unheardTime = 500 * time.Millisecond // for the end of the input, when the output has broken
 	noteTime    = time.Second            // for the callbacks of what came before the end
 	settleTime  = 100 * time.Millisecond
 	cleanTime   = 5 * time.Second // for all that OnClose registered
