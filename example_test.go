@@ -708,6 +708,48 @@ func ExampleClientOptions_cache() {
 	// asked 3
 }
 
+// What was found out about a server can be stored, and need not be asked
+// again.
+func ExampleClient_ConnectKnown() {
+	s := newServer()
+	s.Use(func(next mcp.Handler) mcp.Handler {
+		return func(ctx context.Context, req *mcp.Request) (any, error) {
+			fmt.Println(req.Method)
+			return next(ctx, req)
+		}
+	})
+	mcp.AddTool(s, mcp.Tool{Name: "hello"}, func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+		return "hello", nil
+	})
+
+	ctx := context.Background()
+	cs := connect(ctx, s, nil)
+	stored, err := json.Marshal(cs.Server())
+	if err != nil {
+		log.Fatal(err)
+	}
+	cs.Close()
+
+	var known mcp.ServerInfo
+	if err := json.Unmarshal(stored, &known); err != nil {
+		log.Fatal(err)
+	}
+	client, server := mcp.InMemory()
+	if _, err := s.Connect(ctx, server); err != nil {
+		log.Fatal(err)
+	}
+	cs, err = mcp.NewClient(mcp.Implementation{Name: "host", Version: "1.0.0"}, nil).ConnectKnown(ctx, client, &known)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cs.Close()
+	fmt.Println(mcp.CallTool[string](ctx, cs, "hello", nil))
+	// Output:
+	// server/discover
+	// tools/call
+	// hello <nil>
+}
+
 // TestHouseReadme builds the programs of the README as a reader would, in a
 // module of their own, and runs the client, which starts the server.
 func TestHouseReadme(t *testing.T) {

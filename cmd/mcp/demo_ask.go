@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"mcpkit/mcp"
 )
@@ -75,14 +76,15 @@ func pay(ctx context.Context, req *mcp.Request, in payArgs) (string, error) {
 }
 
 // login cannot work before the user has been to a page. At 2025-11-25 there is
-// an error to say so, after which the client comes again; the demo has no page
-// and takes the first try for the visit.
+// an error to say so, and the client comes again when it hears that the page
+// is done with. The demo has no page, and says so soon after.
 func (s *demoApp) login(ctx context.Context, req *mcp.Request, in noArgs) (string, error) {
-	page := mcp.ElicitParams{Mode: "url", Message: "Please log in", URL: "https://login.example/"}
+	page := mcp.ElicitParams{Mode: "url", Message: "Please log in", URL: "https://login.example/", ElicitationID: rand.Text()}
 	if req.Version() == mcp.Version20251125 {
-		if s.visited.Swap(true) {
+		if s.visited.Load() {
 			return "logged in", nil
 		}
+		go s.visit(req.Session(), page.ElicitationID)
 		return "", mcp.URLElicitationRequired(page)
 	}
 	answer, err := req.Elicit(ctx, "login", &page)
@@ -93,6 +95,18 @@ func (s *demoApp) login(ctx context.Context, req *mcp.Request, in noArgs) (strin
 		return "", errors.New("nobody logged in: " + answer.Action)
 	}
 	return "logged in", nil
+}
+
+// visit is the user at the page: the client can be told of its end once it has
+// been told of the page.
+func (s *demoApp) visit(session *mcp.ServerSession, id string) {
+	for range 100 {
+		time.Sleep(20 * time.Millisecond)
+		s.visited.Store(true)
+		if session.ElicitationComplete(context.Background(), id) == nil {
+			return
+		}
+	}
 }
 
 // formQuestion is a question for [mcp.Request.Ask] with one field of text.

@@ -178,7 +178,7 @@ func (g *guide) asks() []stop {
 	return []stop{
 		{"elicitation", g.tool("ask", askArgs{"Who are you?"}), `asked "Who are you?": accept {"name":"Ada","agree":true}`},
 		{"elicitation by URL", g.tool("pay", payArgs{7}), `asked to open https://pay.example/order?coins=7: 7 coins were paid, if the page says so`},
-		{"a page first", g.login, "asked to open https://login.example/: logged in"},
+		{"a page first", g.tool("login", nil), "asked to open https://login.example/: logged in"},
 		{"two at once", g.tool("survey", nil), `asked "Which animal do you like?": asked "Which colour do you like?": accept {"colour":"blue"}; accept {"animal":"cat"}`},
 		{"round by round", g.tool("book", nil), `asked "Which day?": asked "Seat 1 is free. Are you sure?": seat 1 was booked`},
 		{"sampling", g.tool("sample", sampleArgs{"Say hi"}), `asked the model "Say hi": Hi!`},
@@ -204,6 +204,7 @@ func (g *guide) manages() []stop {
 	return []stop{
 		{"cache", g.cache, cached},
 		{"middleware", g.middleware, "tools/call went out, elicitation/create came in"},
+		{"a known server", g.known, "not asked what it speaks; pay is hidden from who opens no pages: error -32602: unknown tool: pay"},
 		{"refused here", g.refusal, "no prompts, nothing was sent; with Insist: error -32601: method not found: prompts/get"},
 		{"close", g.close, "clean-up: second, first; the server's folder is gone; nothing goes out any more"},
 	}

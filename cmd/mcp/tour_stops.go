@@ -121,25 +121,6 @@ func (g *guide) tool(name string, args any) func(context.Context) (string, error
 	}
 }
 
-// login calls a tool that needs a page to be opened first. At 2025-11-25 that
-// is an error, and the user goes there before the tool is called again.
-func (g *guide) login(ctx context.Context) (string, error) {
-	got, err := mcp.CallTool[string](ctx, g.cs, "login", nil)
-	var pages mcp.URLElicitationRequiredData
-	if e := (*mcp.Error)(nil); errors.As(err, &e) && e.Code == mcp.CodeURLElicitationRequired {
-		if err := json.Unmarshal(e.Data, &pages); err != nil {
-			return "", err
-		}
-		for _, page := range pages.Elicitations {
-			if _, err := g.elicit(ctx, &page); err != nil {
-				return "", err
-			}
-		}
-		got, err = mcp.CallTool[string](ctx, g.cs, "login", nil)
-	}
-	return strings.Join(append(g.questions(), got), ": "), err
-}
-
 func (g *guide) add(ctx context.Context) (string, error) {
 	r, err := mcp.CallTool[addResult](ctx, g.cs, "add", addArgs{2, 40})
 	return fmt.Sprintf("2 + 40 = %v", r.Sum), err
@@ -335,6 +316,35 @@ func (g *guide) middleware(context.Context) (string, error) {
 		return "", fmt.Errorf("sent %v, heard %v", g.sent, g.heard)
 	}
 	return "tools/call went out, elicitation/create came in", nil
+}
+
+// known connects once more, by what is stored of the server, and as a client
+// that can do nothing.
+func (g *guide) known(ctx context.Context) (got string, err error) {
+	var known mcp.ServerInfo
+	stored, err := json.Marshal(g.cs.Server())
+	if err == nil {
+		err = json.Unmarshal(stored, &known)
+	}
+	if err != nil {
+		return "", err
+	}
+	cs, err := mcp.NewClient(mcp.Implementation{Name: "tour", Version: version}, nil).ConnectKnown(ctx, g.demo(), &known)
+	if err != nil {
+		return "", err
+	}
+	defer cs.Close()
+	requests, err := mcp.CallTool[map[string]int](ctx, cs, "requests", nil)
+	if err != nil || requests["server/discover"] > 0 {
+		return "", fmt.Errorf("the server was asked: %v, %v", requests, err)
+	}
+	list, err := names(cs.Tools(ctx), func(t *mcp.Tool) string { return t.Name })
+	if err != nil || strings.Contains(list, "pay") {
+		return "", fmt.Errorf("listed: %s, %v", list, err)
+	}
+	_, err = cs.CallTool(ctx, "pay", nil)
+	refusal, err := answered(err)
+	return "not asked what it speaks; pay is hidden from who opens no pages: " + refusal, err
 }
 
 // refusal wants prompts of a server that has none.

@@ -68,6 +68,7 @@ func TestVerbs(t *testing.T) {
 		{args: "read file:///demo/..%2fhello.txt", code: 1, stderr: "mcp: resource not found: file:///demo/..%2fhello.txt…"},
 		{args: "call lifespan", stdout: "{\"up\":\"…"},
 		{args: "call login", code: 1, stderr: "The server asks: Please log in\nIt wants you to open a page of login.example:\n  https://login.example/\nDeclined: standard input is not a terminal.\nmcp: nobody logged in: decline\n"},
+		{args: "call login --version 2025-11-25", code: 1, stderr: "The server asks: Please log in\n…"},
 		{args: "get greet name=Ada style=funny", stdout: "user: Greet Ada in a funny way.\n"},
 		{args: "get review", stdout: "user: Review this text:\nuser: [resource: demo://readme, text/markdown]\n" + readme},
 
