@@ -71,6 +71,14 @@ type ClientOptions struct {
 	// fresh: those of lists, resources/read and server/discover, as far as a
 	// server of 2026-07-28 allows. 0 means 16 MiB, negative keeps none.
 	CacheSize int64
+	// Restart opens a connection again that was lost without Close, such as a
+	// server process that died: the next call does it, or the loop over the
+	// Events of a subscription. What was negotiated is negotiated again, and
+	// subscriptions are taken out anew; see [Subscription.Events]. Calls that
+	// were running fail, since nobody knows what became of them. A server that
+	// does not come up is tried 5 times, and one that dies often is given ever
+	// more time, up to 10 seconds.
+	Restart bool
 
 	// Elicit answers questions to the user. What accepted content lacks is
 	// filled in from the defaults of the requested schema, and then it must fit.
@@ -182,6 +190,7 @@ type ServerInfo struct {
 // concurrently. An [*Error] that they return is the server's answer; every
 // other error arose here.
 type ClientSession struct {
+	life *life // nil without Restart
 	link *link
 	opts CallOptions
 }
@@ -211,6 +220,7 @@ type CallOptions struct {
 // link is the part of a session that all its views share.
 type link struct {
 	client *Client
+	life   *life // nil without Restart
 	core   *session
 	unsure atomic.Bool // what it speaks is only known from before
 
@@ -234,14 +244,24 @@ type link struct {
 // more. ctx bounds the opening only; when it fails, a child process is stopped
 // before Connect returns, which may take a few seconds more.
 func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, error) {
-	cs, err := c.open(ctx, t)
+	cs, err := c.connect(ctx, t, nil)
+	if err != nil {
+		return nil, err
+	}
+	return cs.lasting(t), nil
+}
+
+// connect opens and negotiates; life, if not nil, is what the connection is
+// part of.
+func (c *Client) connect(ctx context.Context, t Transport, life *life) (*ClientSession, error) {
+	cs, err := c.open(ctx, t, life)
 	if err != nil {
 		return nil, err
 	}
 	probed, err := cs.negotiate(ctx)
 	if probed && errors.Is(err, ErrClosed) && ctx.Err() == nil {
 		cs.link.core.close(nil)
-		again, openErr := c.open(ctx, t)
+		again, openErr := c.open(ctx, t, life)
 		if openErr != nil {
 			return nil, errors.Join(err, openErr)
 		}
@@ -265,7 +285,16 @@ func (c *Client) ConnectKnown(ctx context.Context, t Transport, known *ServerInf
 	if known == nil || !slices.Contains(c.revs, revisionOf(known.ProtocolVersion)) {
 		return c.Connect(ctx, t)
 	}
-	cs, err := c.open(ctx, t)
+	cs, err := c.reconnect(ctx, t, nil, known)
+	if err != nil {
+		return nil, err
+	}
+	return cs.lasting(t), nil
+}
+
+// reconnect opens a connection to a server that is known.
+func (c *Client) reconnect(ctx context.Context, t Transport, life *life, known *ServerInfo) (*ClientSession, error) {
+	cs, err := c.open(ctx, t, life)
 	if err != nil {
 		return nil, err
 	}
@@ -314,16 +343,201 @@ func (c *Client) logger() *slog.Logger {
 }
 
 // open makes a session that has negotiated nothing yet. It outlives ctx.
-func (c *Client) open(ctx context.Context, t Transport) (*ClientSession, error) {
+func (c *Client) open(ctx context.Context, t Transport, life *life) (*ClientSession, error) {
 	conn, err := t.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := &link{client: c, cache: cache{max: c.opts.CacheSize}}
+	l := &link{client: c, life: life, cache: cache{max: c.opts.CacheSize}}
 	l.core = newSession(context.WithoutCancel(ctx), l, c.opts.Logger)
 	l.core.stray = c.opts.Stray
 	l.core.start(conn)
-	return &ClientSession{link: l}, nil
+	return &ClientSession{life: life, link: l}, nil
+}
+
+// A life is a session that outlasts its connections.
+type life struct {
+	client    *Client
+	transport Transport
+	ctx       context.Context // ends with Close
+	stop      context.CancelFunc
+	turn      chan struct{} // holds one: who opens the next connection
+
+	mu    sync.Mutex
+	link  *link     // the newest connection
+	began time.Time // when it was tried to open
+	tries int       // in a row that did not last
+}
+
+const (
+	maxRestarts  = 5                      // tries to open a connection, a call
+	restartPause = 100 * time.Millisecond // before the second, and doubled each time
+	restartMax   = 10 * time.Second
+	restartCalm  = time.Minute // a connection that lasted that long did work
+)
+
+// lasting gives a new session the life that its client wants for it.
+func (cs *ClientSession) lasting(t Transport) *ClientSession {
+	l := cs.link
+	if !l.client.opts.Restart {
+		return cs
+	}
+	lf := &life{client: l.client, transport: t, turn: make(chan struct{}, 1), link: l, began: time.Now(), tries: 1}
+	lf.ctx, lf.stop = context.WithCancel(context.Background())
+	l.mu.Lock()
+	l.life = lf
+	l.mu.Unlock()
+	return &ClientSession{life: lf, link: l, opts: cs.opts}
+}
+
+func (lf *life) newest() *link {
+	lf.mu.Lock()
+	defer lf.mu.Unlock()
+	return lf.link
+}
+
+// lost reports whether no more answers can come.
+func (l *link) lost() bool {
+	l.core.mu.Lock()
+	defer l.core.mu.Unlock()
+	return l.core.closed || l.core.deaf
+}
+
+// survives reports whether what ended by err goes on when the connection is
+// opened again.
+func (l *link) survives(err error) bool {
+	l.mu.Lock()
+	lf := l.life
+	l.mu.Unlock()
+	return lf != nil && lf.ctx.Err() == nil && errors.Is(err, ErrClosed)
+}
+
+// live returns the session on a connection that is there, which it opens
+// again if it was lost and the client wants that.
+func (cs *ClientSession) live(ctx context.Context) (*ClientSession, error) {
+	if cs.life == nil {
+		return cs, nil
+	}
+	l, err := cs.life.revive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if l == cs.link {
+		return cs, nil
+	}
+	return &ClientSession{life: cs.life, link: l, opts: cs.opts}, nil
+}
+
+// revive returns the newest connection, a new one if it was lost
+// (2026-07-28 basic/transports/stdio § Unexpected Termination). Who waits for
+// the connection does the work, so that nothing runs in the background.
+func (lf *life) revive(ctx context.Context) (*link, error) {
+	if l := lf.newest(); !l.lost() || lf.ctx.Err() != nil {
+		return l, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(lf.ctx, cancel)()
+	select {
+	case lf.turn <- struct{}{}:
+		defer func() { <-lf.turn }()
+	case <-ctx.Done():
+		return nil, lf.ended(ctx.Err())
+	}
+	old := lf.newest()
+	if !old.lost() {
+		return old, nil
+	}
+	var err error
+	for n := 0; n < maxRestarts && ctx.Err() == nil; n++ {
+		if err = lf.pause(ctx); err != nil {
+			break
+		}
+		var cs *ClientSession
+		if cs, err = lf.reopen(ctx, old); err == nil {
+			return cs.link, nil
+		}
+		lf.client.logger().Warn("mcp: the connection cannot be opened again", "error", err)
+	}
+	return nil, fmt.Errorf("mcp: the connection was lost and cannot be opened again: %w", lf.ended(err))
+}
+
+// ended turns an error into ErrClosed if it came because of Close.
+func (lf *life) ended(err error) error {
+	if lf.ctx.Err() != nil {
+		return ErrClosed
+	}
+	return err
+}
+
+// pause waits until the connection may be opened again: at once if it lasted,
+// after ever more time if it did not.
+func (lf *life) pause(ctx context.Context) error {
+	lf.mu.Lock()
+	if time.Since(lf.began) > restartCalm {
+		lf.tries = 0
+	}
+	wait := time.Duration(0)
+	if lf.tries > 1 {
+		wait = min(restartPause<<min(lf.tries-2, 10), restartMax)
+	}
+	lf.tries++
+	lf.mu.Unlock()
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	lf.mu.Lock()
+	defer lf.mu.Unlock()
+	lf.began = time.Now()
+	return nil
+}
+
+// reopen opens the connection again and takes over what old left: the level
+// of logging, the subscriptions. A server that was legacy is not asked whether
+// it is modern now.
+func (lf *life) reopen(ctx context.Context, old *link) (cs *ClientSession, err error) {
+	old.core.close(nil)
+	known := old.about()
+	if rev := old.revision(); rev != nil && !rev.modern {
+		cs, err = lf.client.reconnect(ctx, lf.transport, lf, &known)
+	} else {
+		cs, err = lf.client.connect(ctx, lf.transport, lf)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := cs.link
+	old.mu.Lock()
+	level, subs := old.level, old.subs
+	old.mu.Unlock()
+	l.mu.Lock()
+	l.level = level
+	l.mu.Unlock()
+	if level != "" && !l.revision().modern {
+		cs.call(ctx, methodSetLevel, &SetLevelParams{Level: level}, nil) // what it says makes no difference
+	}
+	lf.mu.Lock()
+	closed := lf.ctx.Err() != nil
+	if !closed {
+		lf.link = l
+	}
+	lf.mu.Unlock()
+	if closed {
+		l.core.close(nil)
+		return nil, ErrClosed
+	}
+	lf.client.logger().Info("mcp: the connection was lost and is open again")
+	old.mu.Lock()
+	old.subs = nil
+	old.mu.Unlock()
+	for sub := range subs {
+		sub.again(lf.ctx, cs) // not the business of who calls just now
+	}
+	return cs, nil
 }
 
 // isModernError reports whether an error can only come from a server that
@@ -398,7 +612,7 @@ func (cs *ClientSession) initialize(ctx context.Context) error {
 	}
 	l.met(ServerInfo{r.ServerInfo, rev.version, r.Instructions, r.Capabilities}, rev)
 	l.core.keepAlive(l.client.opts.KeepAlive)
-	return cs.Notify(ctx, notifyInitialized, nil)
+	return cs.notify(ctx, notifyInitialized, nil)
 }
 
 // met keeps what is known of the server, and speaks its revision.
@@ -434,38 +648,72 @@ func (l *link) revision() *revision {
 
 // Server returns what the server said of itself.
 func (cs *ClientSession) Server() *ServerInfo {
-	info := cs.link.about()
+	l := cs.link
+	if cs.life != nil {
+		l = cs.life.newest()
+	}
+	info := l.about()
 	return &info
 }
 
 // With returns the same session with other options for the calls made
 // through it.
 func (cs *ClientSession) With(opts CallOptions) *ClientSession {
-	return &ClientSession{link: cs.link, opts: opts}
+	return &ClientSession{life: cs.life, link: cs.link, opts: opts}
 }
 
 // Close ends the session. Calls that wait fail with [ErrClosed]. A server
 // that runs as a child process is stopped, which may take a few seconds.
 func (cs *ClientSession) Close() error {
-	cs.link.core.out.flushWithin(flushTime)
-	return cs.link.core.close(nil)
+	l := cs.link
+	if cs.life != nil {
+		cs.life.stop()
+		l = cs.life.newest()
+	}
+	l.core.out.flushWithin(flushTime)
+	err := l.core.close(nil)
+	l.ended() // of a connection that had been lost before
+	return err
 }
 
 // Wait waits until the session has ended and returns why, nil when one of the
-// sides closed it.
-func (cs *ClientSession) Wait() error { return cs.link.core.wait() }
+// sides closed it. With Restart only Close ends it.
+func (cs *ClientSession) Wait() error {
+	if cs.life == nil {
+		return cs.link.core.wait()
+	}
+	<-cs.life.ctx.Done()
+	cs.life.newest().core.wait()
+	return nil
+}
 
 // OnClose registers f to run once when the session has ended, whoever ended it,
 // with the connection closed; on a session that has ended f runs at once. What
 // was registered last runs first. Close and Wait wait until all have run, but
 // no longer than 5 seconds, and not when one of them is who calls. Panics are
-// logged.
-func (cs *ClientSession) OnClose(f func()) { cs.link.core.onClose(f) }
+// logged. With Restart it is the end of the connection there is, though
+// another one may follow.
+func (cs *ClientSession) OnClose(f func()) {
+	l := cs.link
+	if cs.life != nil {
+		l = cs.life.newest()
+	}
+	l.core.onClose(f)
+}
 
 // Call sends any request and decodes its result into result, if that is not
 // nil. params encode to a JSON object; nil is none. What the protocol puts
 // into _meta is added. A [json.RawMessage] as result keeps it as it came.
 func (cs *ClientSession) Call(ctx context.Context, method string, params, result any) error {
+	cs, err := cs.live(ctx)
+	if err != nil {
+		return fmt.Errorf("mcp: %s: %w", method, err)
+	}
+	return cs.call(ctx, method, params, result)
+}
+
+// call is Call on the connection that cs has.
+func (cs *ClientSession) call(ctx context.Context, method string, params, result any) error {
 	rev := cs.link.revision()
 	err := cs.callAt(ctx, rev, method, params, result)
 	var refused *Error
@@ -498,6 +746,15 @@ func (cs *ClientSession) callAt(ctx context.Context, rev *revision, method strin
 
 // Notify sends any notification. params encode to a JSON object; nil is none.
 func (cs *ClientSession) Notify(ctx context.Context, method string, params any) error {
+	cs, err := cs.live(ctx)
+	if err != nil {
+		return fmt.Errorf("mcp: %s: %w", method, err)
+	}
+	return cs.notify(ctx, method, params)
+}
+
+// notify is Notify on the connection that cs has.
+func (cs *ClientSession) notify(ctx context.Context, method string, params any) error {
 	rev := cs.link.revision()
 	encoded, err := encodeParams(method, params, rev)
 	if err != nil {
@@ -1346,13 +1603,16 @@ func (l *link) mayAnswer() bool {
 func (l *link) drain() {}
 
 func (l *link) ended() {
+	lost := l.survives(ErrClosed)
 	l.mu.Lock()
-	subs := l.subs
-	l.subs = nil
+	subs := maps.Clone(l.subs)
+	if !lost {
+		l.subs = nil
+	}
 	l.mu.Unlock()
 	for sub := range subs {
-		if sub.id.IsZero() { // a modern one ends with its request
-			sub.end(ErrClosed)
+		if sub.stays(l) {
+			sub.over(l, ErrClosed)
 		}
 	}
 }
@@ -1410,10 +1670,14 @@ func (l *link) offers(method string) (capability string, ok bool) {
 
 // ask is Call for methods that a server need not have.
 func (cs *ClientSession) ask(ctx context.Context, method string, params, result any) error {
+	cs, err := cs.live(ctx)
+	if err != nil {
+		return fmt.Errorf("mcp: %s: %w", method, err)
+	}
 	if err := cs.mayCall(method); err != nil {
 		return err
 	}
-	return cs.Call(ctx, method, params, result)
+	return cs.call(ctx, method, params, result)
 }
 
 // mayCall refuses what the server did not declare.
@@ -1448,6 +1712,11 @@ func (li listing[T, R]) all(ctx context.Context, cs *ClientSession) iter.Seq2[*T
 		var p ListParams
 		cursors, names, again := make(map[string]bool), make(map[string]bool), false
 		for range maxPages {
+			cs, err := cs.live(ctx)
+			if err != nil {
+				yield(nil, fmt.Errorf("mcp: %s: %w", li.method, err))
+				return
+			}
 			entries, next, err := li.one(ctx, cs, &p)
 			var bad *Error
 			if errors.As(err, &bad) && bad.Code == CodeInvalidParams && p.Cursor != nil && !again && cs.link.revision().modern {
@@ -1559,12 +1828,16 @@ func (cs *ClientSession) CallTool(ctx context.Context, name string, args any) (*
 			p.Arguments = encoded
 		}
 	}
+	cs, err := cs.live(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: %s: %w", methodToolsCall, err)
+	}
 	var raw json.RawMessage
 	if err := cs.ask(ctx, methodToolsCall, &p, &raw); err != nil {
 		return nil, err
 	}
 	result := new(CallToolResult)
-	err := decodeAt(raw, result, cs.link.revision(), false)
+	err = decodeAt(raw, result, cs.link.revision(), false)
 	if err == nil {
 		err = checkBlocks(rawMember(raw, "content"))
 	}
@@ -1714,6 +1987,10 @@ func (cs *ClientSession) Complete(ctx context.Context, p *CompleteParams) (*Comp
 // Ping asks whether the server is there. 2026-07-28 has no ping; there
 // server/discover is asked.
 func (cs *ClientSession) Ping(ctx context.Context) error {
+	cs, err := cs.live(ctx)
+	if err != nil {
+		return err
+	}
 	if cs.link.revision().modern {
 		opts := cs.opts
 		opts.Fresh = true
@@ -1730,22 +2007,32 @@ func (cs *ClientSession) SetLogLevel(ctx context.Context, level LoggingLevel) er
 	if level.severity() < 0 {
 		return fmt.Errorf("mcp: %q is not a log level", level)
 	}
-	if cs.link.revision().modern {
-		if err := cs.mayCall(methodSetLevel); err != nil {
+	cs, err := cs.live(ctx)
+	if err != nil {
+		return err
+	}
+	if err := cs.mayCall(methodSetLevel); err != nil {
+		return err
+	}
+	if !cs.link.revision().modern {
+		if err := cs.call(ctx, methodSetLevel, &SetLevelParams{Level: level}, nil); err != nil {
 			return err
 		}
-		cs.link.mu.Lock()
-		defer cs.link.mu.Unlock()
-		cs.link.level = level
-		return nil
 	}
-	return cs.ask(ctx, methodSetLevel, &SetLevelParams{Level: level}, nil)
+	cs.link.mu.Lock()
+	defer cs.link.mu.Unlock()
+	cs.link.level = level
+	return nil
 }
 
 // RootsChanged tells the server that the roots are others now, if the client
 // declared that it would. A modern server is not told: it asks when it needs
 // them.
 func (cs *ClientSession) RootsChanged(ctx context.Context) error {
+	cs, err := cs.live(ctx)
+	if err != nil {
+		return err
+	}
 	roots := cs.link.client.caps.Roots
 	if cs.link.revision().modern || roots == nil || !roots.ListChanged {
 		return nil
@@ -1768,15 +2055,19 @@ const maxChanges = 10000
 
 // A Subscription is told of changes; see [ClientSession.Listen].
 type Subscription struct {
-	// Honored is the part of what was asked for that the server does.
+	// Honored is the part of what was asked for that the server does, as it
+	// said at first.
 	Honored SubscriptionFilter
 
-	link   *link
-	id     ID // of the subscriptions/listen request; zero on a legacy session
-	cancel context.CancelFunc
-	acked  chan SubscriptionFilter // holds one
+	asked SubscriptionFilter
+	acked chan SubscriptionFilter // holds one
 
 	mu      sync.Mutex
+	link    *link
+	id      ID // of the subscriptions/listen request; zero on a legacy session
+	cancel  context.CancelFunc
+	watches SubscriptionFilter // what is honored on this connection
+	lost    bool               // the connection is, and may be opened again
 	pending []Change
 	wake    chan struct{} // holds one
 	ended   bool
@@ -1790,43 +2081,121 @@ type Subscription struct {
 // nothing of what f asks for, the error wraps [errors.ErrUnsupported], unless
 // [CallOptions] insist.
 func (cs *ClientSession) Listen(ctx context.Context, f SubscriptionFilter) (*Subscription, error) {
-	l := cs.link
-	honoured := f
-	if !cs.opts.Insist {
-		if honoured = l.about().Capabilities.honours(f); !honoured.any() && f.any() {
-			return nil, fmt.Errorf("mcp: listen: the server declared nothing of what was asked: %w", errors.ErrUnsupported)
-		}
+	cs, err := cs.live(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: listen: %w", err)
 	}
-	sub := &Subscription{link: l, acked: make(chan SubscriptionFilter, 1), wake: make(chan struct{}, 1)}
-	rev := l.revision()
+	if honoured := cs.link.about().Capabilities.honours(f); !cs.opts.Insist && !honoured.any() && f.any() {
+		return nil, fmt.Errorf("mcp: listen: the server declared nothing of what was asked: %w", errors.ErrUnsupported)
+	}
+	sub := &Subscription{asked: f, acked: make(chan SubscriptionFilter, 1), wake: make(chan struct{}, 1)}
+	if err := cs.listen(ctx, sub); err != nil {
+		sub.Close()
+		return nil, err
+	}
+	sub.Honored = sub.watching()
+	return sub, nil
+}
+
+// listen takes a subscription out on the connection of cs.
+func (cs *ClientSession) listen(ctx context.Context, sub *Subscription) error {
+	l, rev := cs.link, cs.link.revision()
+	watches := sub.asked
+	if !cs.opts.Insist {
+		watches = l.about().Capabilities.honours(sub.asked)
+	}
 	l.mu.Lock()
 	if l.subs == nil {
 		l.subs = make(map[*Subscription]bool)
 	}
 	l.subs[sub] = true
+	sub.mu.Lock()
+	sub.link, sub.lost, sub.cancel = l, false, nil
+	sub.id, sub.watches = ID{}, SubscriptionFilter{}
+	select {
+	case <-sub.acked: // of another connection
+	default:
+	}
 	if rev.modern {
 		l.subID++
 		sub.id = StringID(fmt.Sprintf("listen-%d", l.subID))
 	} else {
-		sub.Honored = honoured
+		sub.watches = watches
 	}
+	sub.mu.Unlock()
 	l.mu.Unlock()
-	var err error
 	if rev.modern {
-		err = cs.listenModern(ctx, sub, f, rev)
-	} else {
-		err = cs.subscribe(ctx, sub.Honored.ResourceSubscriptions)
+		return cs.listenModern(ctx, sub, rev)
 	}
-	if err != nil {
-		sub.Close()
-		return nil, err
+	return cs.subscribe(ctx, watches.ResourceSubscriptions)
+}
+
+// again takes a subscription out anew on a connection that was opened again
+// (2026-07-28 basic/patterns/subscriptions § Graceful Closure). What changed
+// meanwhile nobody has told, so all that is listened to counts as changed.
+func (sub *Subscription) again(ctx context.Context, cs *ClientSession) {
+	sub.mu.Lock()
+	ended := sub.ended
+	sub.mu.Unlock()
+	if ended {
+		return
 	}
-	return sub, nil
+	if err := cs.listen(ctx, sub); err != nil {
+		sub.over(cs.link, cs.life.ended(err))
+		return
+	}
+	f := sub.watching()
+	for method, changed := range map[string]bool{
+		notifyToolsChanged: f.ToolsListChanged, notifyPromptsChanged: f.PromptsListChanged, notifyResourcesChanged: f.ResourcesListChanged,
+	} {
+		if changed {
+			sub.add(Change{Method: method})
+		}
+	}
+	for _, uri := range f.ResourceSubscriptions {
+		sub.add(Change{notifyResourceUpdated, uri})
+	}
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	sub.signal()
+	if sub.ended && sub.cancel != nil { // closed meanwhile
+		sub.cancel()
+	}
+}
+
+func (sub *Subscription) watching() SubscriptionFilter {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	return sub.watches
+}
+
+// stays reports whether a subscription of a connection does not end by itself
+// with it: a modern one does, with its request, unless it was lost before.
+func (sub *Subscription) stays(l *link) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	return sub.link == l && (sub.id.IsZero() || sub.lost)
+}
+
+// over ends a subscription because of what became of a connection, or keeps
+// it for the next one. If it has another one already it goes on.
+func (sub *Subscription) over(l *link, err error) {
+	survives := l.survives(err)
+	sub.mu.Lock()
+	mine := sub.link == l
+	if mine && survives {
+		sub.lost = true
+		sub.signal()
+	}
+	sub.mu.Unlock()
+	if mine && !survives {
+		sub.end(err)
+	}
 }
 
 func (cs *ClientSession) subscribe(ctx context.Context, uris []string) error {
 	for _, uri := range uris {
-		if err := cs.Call(ctx, methodSubscribe, &SubscribeParams{URI: uri}, nil); err != nil {
+		if err := cs.call(ctx, methodSubscribe, &SubscribeParams{URI: uri}, nil); err != nil {
 			return err
 		}
 	}
@@ -1835,18 +2204,21 @@ func (cs *ClientSession) subscribe(ctx context.Context, uris []string) error {
 
 // listenModern sends subscriptions/listen and waits for the server to say
 // what of it it will do.
-func (cs *ClientSession) listenModern(ctx context.Context, sub *Subscription, f SubscriptionFilter, rev *revision) error {
-	params, err := encodeAt(nil, &ListenParams{Notifications: f}, rev)
+func (cs *ClientSession) listenModern(ctx context.Context, sub *Subscription, rev *revision) error {
+	params, err := encodeAt(nil, &ListenParams{Notifications: sub.asked}, rev)
 	if err != nil {
 		return fmt.Errorf("mcp: %s: %w", methodListen, err)
 	}
 	listening, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	sub.mu.Lock()
 	sub.cancel = cancel
+	id := sub.id
+	sub.mu.Unlock()
 	ended := make(chan error, 1)
 	go func() {
 		forever := cs.With(CallOptions{Timeout: -1, MaxTimeout: -1, Meta: cs.opts.Meta})
-		_, err := forever.request(listening, rev, methodListen, params, sub.id)
-		sub.end(err)
+		_, err := forever.request(listening, rev, methodListen, params, id)
+		sub.over(cs.link, err)
 		ended <- err
 	}()
 	if d, _ := cs.opts.limits(&cs.link.client.opts); d > 0 {
@@ -1856,10 +2228,9 @@ func (cs *ClientSession) listenModern(ctx context.Context, sub *Subscription, f 
 	}
 	select {
 	case honored := <-sub.acked:
-		l := cs.link
-		l.mu.Lock()
-		sub.Honored = honored
-		l.mu.Unlock()
+		sub.mu.Lock()
+		sub.watches = honored
+		sub.mu.Unlock()
 		return nil
 	case err := <-ended:
 		if err == nil {
@@ -1900,8 +2271,11 @@ func (l *link) route(note *Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for sub := range l.subs {
+		sub.mu.Lock()
+		its, watches := sub.id, sub.watches
+		sub.mu.Unlock()
 		switch {
-		case sub.id != id:
+		case its != id:
 		case note.Method == notifyCancelled:
 			l.core.complete(id, outcome{})
 		case note.Method == notifyAcknowledged:
@@ -1912,7 +2286,7 @@ func (l *link) route(note *Request) {
 				default:
 				}
 			}
-		case !id.IsZero() || sub.Honored.wants(c):
+		case !id.IsZero() || watches.wants(c):
 			sub.add(c)
 		}
 	}
@@ -1969,11 +2343,16 @@ func (sub *Subscription) end(err error) {
 // times meanwhile once. It stops when the subscription ends: without an error
 // when the server ended it in order or Close was called, with one when the
 // connection was lost or ctx ended.
+//
+// A client with Restart opens a lost connection again here, and goes on. What
+// changed meanwhile nobody knows, so all that is listened to is then returned
+// as a change.
 func (sub *Subscription) Events(ctx context.Context) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		for {
 			sub.mu.Lock()
 			pending, ended, err := sub.pending, sub.ended, sub.err
+			lost, l := sub.lost && !ended, sub.link
 			sub.pending = nil
 			sub.mu.Unlock()
 			for i, c := range pending {
@@ -1987,6 +2366,12 @@ func (sub *Subscription) Events(ctx context.Context) iter.Seq2[Change, error] {
 					yield(Change{}, err)
 				}
 				return
+			}
+			if lost {
+				if _, err := l.life.revive(ctx); err != nil && ctx.Err() == nil {
+					sub.end(err)
+					continue
+				}
 			}
 			select {
 			case <-sub.wake:
@@ -2010,34 +2395,36 @@ func (sub *Subscription) putBack(changes []Change) {
 
 // Close ends the subscription. It may be called more than once.
 func (sub *Subscription) Close() error {
-	l := sub.link
+	sub.end(nil)
+	sub.mu.Lock()
+	l, cancelled, watches := sub.link, sub.cancel, sub.watches
+	sub.mu.Unlock()
 	l.mu.Lock()
 	known := l.subs[sub]
 	delete(l.subs, sub)
 	var left []string // what no other subscription watches
-	for _, uri := range sub.Honored.ResourceSubscriptions {
+	for _, uri := range watches.ResourceSubscriptions {
 		watched := false
 		for other := range l.subs {
-			watched = watched || slices.Contains(other.Honored.ResourceSubscriptions, uri)
+			watched = watched || slices.Contains(other.watching().ResourceSubscriptions, uri)
 		}
 		if !watched {
 			left = append(left, uri)
 		}
 	}
 	l.mu.Unlock()
-	sub.end(nil)
-	if sub.cancel != nil {
-		sub.cancel()
+	if cancelled != nil {
+		cancelled()
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
 	cs := &ClientSession{link: l}
 	for _, uri := range left {
-		if !known {
+		if !known || l.survives(ErrClosed) && l.lost() {
 			break
 		}
-		if err := cs.Call(ctx, methodUnsubscribe, &SubscribeParams{URI: uri}, nil); err != nil {
+		if err := cs.call(ctx, methodUnsubscribe, &SubscribeParams{URI: uri}, nil); err != nil {
 			return err
 		}
 	}

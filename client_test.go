@@ -756,7 +756,7 @@ func TestClientPeerDoesNotRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := newDeaf()
 		c := NewClient(Implementation{}, nil)
-		cs, err := c.open(t.Context(), d)
+		cs, err := c.open(t.Context(), d, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
