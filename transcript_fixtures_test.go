@@ -266,6 +266,8 @@ func kitServer(opts *ServerOptions, saw func(string)) *Server {
 	kitTroubles(s)
 	kitWork(s, saw)
 	kitQuestions(s)
+	kitModels(s)
+	kitRounds(s)
 	kitResources(s)
 	kitPrompts(s)
 	return s
@@ -353,7 +355,7 @@ func asking(method string, params any) InputRequest {
 	return InputRequest{Method: method, Params: mustEncode(params, rev20260728)}
 }
 
-// kitQuestions are tools that ask the client.
+// kitQuestions are tools that ask the user.
 func kitQuestions(s *Server) {
 	s.AddTool(anyArguments("ask"), func(ctx context.Context, req *Request) (*CallToolResult, error) {
 		a, err := req.Elicit(ctx, "name", &ElicitParams{Message: "Who are you?", RequestedSchema: nameForm})
@@ -375,6 +377,10 @@ func kitQuestions(s *Server) {
 		}
 		return nil, URLElicitationRequired(ElicitParams{Message: "Please sign in.", URL: "https://example.com/in", ElicitationID: "page-1"})
 	})
+}
+
+// kitModels are tools that ask for the model and the roots of the client.
+func kitModels(s *Server) {
 	s.AddTool(anyArguments("unbalanced"), func(ctx context.Context, req *Request) (*CallToolResult, error) {
 		p := sampleParams()
 		p.Messages = append(p.Messages, SamplingMessage{Role: "assistant", Content: []Content{{Type: "tool_use", ID: "u", Name: "clock", Input: json.RawMessage("{}")}}})
@@ -405,6 +411,10 @@ func kitQuestions(s *Server) {
 		}
 		return textResult("%s", strings.Join(uris, " ")), err
 	})
+}
+
+// kitRounds are tools that ask more than once, or several things at once.
+func kitRounds(s *Server) {
 	s.AddTool(anyArguments("all"), func(ctx context.Context, req *Request) (*CallToolResult, error) {
 		answers, err := req.Ask(ctx, InputRequests{
 			"name":  asking(methodElicit, &ElicitParams{Message: "Who are you?", RequestedSchema: nameForm}),
