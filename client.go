@@ -90,8 +90,15 @@ type ClientOptions struct {
 	// until the server is done with each, and is sent again.
 	Elicit func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
 	// Sample runs the model for the server.
+	//
+	// Deprecated: sampling is deprecated at 2026-07-28, where it still works. Call
+	// a model provider's API from the server.
 	Sample func(ctx context.Context, p *CreateMessageParams) (*CreateMessageResult, error)
 	// Roots returns the folders that the server may work in.
+	//
+	// Deprecated: roots are deprecated at 2026-07-28, where they still work. Take
+	// folders and files as arguments of tools, as URIs of resources, or from the
+	// server's configuration.
 	Roots func(ctx context.Context) ([]Root, error)
 	// Capabilities replaces what the client would declare by the functions
 	// above: elicitation of forms, sampling without tools, roots. nil means
@@ -99,6 +106,9 @@ type ClientOptions struct {
 	Capabilities *ClientCapabilities
 
 	// Log gets the server's log messages, one after the other.
+	//
+	// Deprecated: logging to clients is deprecated at 2026-07-28, where it still
+	// works. Write to stderr, or use OpenTelemetry.
 	Log func(ctx context.Context, p *LogParams)
 	// Notify gets every notification of the server, one after the other.
 	Notify func(ctx context.Context, method string, params json.RawMessage)
@@ -839,7 +849,7 @@ func (cs *ClientSession) request(ctx context.Context, rev *revision, method stri
 			params, err = withMeta(params, rev, cs.opts.Meta)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("mcp: %s: %w", method, err)
+			return nil, doing(method, err)
 		}
 	}
 	req, err := cs.outgoing(rev, method, params)
@@ -867,7 +877,7 @@ func (cs *ClientSession) send(ctx context.Context, req *Request, id ID) (json.Ra
 	}
 	var err error
 	if spec.params, err = l.stamp(req, ID{}); err != nil {
-		return nil, fmt.Errorf("mcp: %s: %w", method, err)
+		return nil, doing(method, err)
 	}
 	spec.withToken = func(id ID) []byte {
 		p, _ := l.stamp(req, id) // did not fail above
@@ -1258,7 +1268,7 @@ func (cs *ClientSession) converse(ctx context.Context, rev *revision, method str
 			return nil, fmt.Errorf("mcp: %s: the server asked for input more than %d times", method, round)
 		}
 		if send, err = cs.link.fulfil(ctx, rev, params, raw); err != nil {
-			return nil, fmt.Errorf("mcp: %s: %w", method, err)
+			return nil, doing(method, err)
 		}
 	}
 }
@@ -2002,7 +2012,8 @@ func (cs *ClientSession) Ping(ctx context.Context) error {
 // SetLogLevel asks the server for log messages from level on. A modern server
 // is told with every request that follows.
 //
-// Logging is deprecated in 2026-07-28.
+// Deprecated: logging to clients is deprecated at 2026-07-28, where it still
+// works. Write to stderr, or use OpenTelemetry.
 func (cs *ClientSession) SetLogLevel(ctx context.Context, level LoggingLevel) error {
 	if level.severity() < 0 {
 		return fmt.Errorf("mcp: %q is not a log level", level)
@@ -2028,6 +2039,10 @@ func (cs *ClientSession) SetLogLevel(ctx context.Context, level LoggingLevel) er
 // RootsChanged tells the server that the roots are others now, if the client
 // declared that it would. A modern server is not told: it asks when it needs
 // them.
+//
+// Deprecated: roots are deprecated at 2026-07-28, where they still work. Take
+// folders and files as arguments of tools, as URIs of resources, or from the
+// server's configuration.
 func (cs *ClientSession) RootsChanged(ctx context.Context) error {
 	cs, err := cs.live(ctx)
 	if err != nil {
@@ -2207,7 +2222,7 @@ func (cs *ClientSession) subscribe(ctx context.Context, uris []string) error {
 func (cs *ClientSession) listenModern(ctx context.Context, sub *Subscription, rev *revision) error {
 	params, err := encodeAt(nil, &ListenParams{Notifications: sub.asked}, rev)
 	if err != nil {
-		return fmt.Errorf("mcp: %s: %w", methodListen, err)
+		return doing(methodListen, err)
 	}
 	listening, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	sub.mu.Lock()
@@ -2238,7 +2253,7 @@ func (cs *ClientSession) listenModern(ctx context.Context, sub *Subscription, re
 		}
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("mcp: %s: %w", methodListen, ctx.Err())
+		return doing(methodListen, ctx.Err())
 	}
 }
 

@@ -281,7 +281,8 @@ type Icon struct {
 // A Role is who a message is from or for: "user" or "assistant".
 type Role string
 
-// Annotations say how a client may use content or a resource.
+// Annotations say how a client may use content or a resource. They are hints:
+// a client must not trust those of a server that it does not trust.
 type Annotations struct {
 	Audience     []Role   `json:"audience,omitzero"`                       // who it is for; nil says nothing
 	Priority     *float64 `json:"priority,omitzero"`                       // from 0, optional, to 1, required
@@ -295,12 +296,17 @@ type Annotations struct {
 type ClientCapabilities struct {
 	// Experimental features by name; each value is a JSON object.
 	Experimental map[string]json.RawMessage `json:"experimental,omitzero"`
-	// Roots says that the client lists roots. Deprecated at 2026-07-28 in
-	// favour of tool arguments, resource URIs or configuration; it still works.
-	// Roots.ListChanged is not written at 2026-07-28.
+	// Roots says that the client lists roots. Roots.ListChanged is not written
+	// at 2026-07-28.
+	//
+	// Deprecated: roots are deprecated at 2026-07-28, where they still work. Take
+	// folders and files as arguments of tools, as URIs of resources, or from the
+	// server's configuration.
 	Roots *RootsCapability `json:"roots,omitzero"`
-	// Sampling says that the client runs its model for the server. Deprecated
-	// at 2026-07-28 in favour of calling a model provider; it still works.
+	// Sampling says that the client runs its model for the server.
+	//
+	// Deprecated: sampling is deprecated at 2026-07-28, where it still works. Call
+	// a model provider's API from the server.
 	Sampling *SamplingCapability `json:"sampling,omitzero"`
 	// Elicitation says that the client asks its user questions.
 	Elicitation *ElicitationCapability `json:"elicitation,omitzero" mcp:"2025-06-18"`
@@ -311,12 +317,19 @@ type ClientCapabilities struct {
 }
 
 // RootsCapability belongs to [ClientCapabilities].
+//
+// Deprecated: roots are deprecated at 2026-07-28, where they still work. Take
+// folders and files as arguments of tools, as URIs of resources, or from the
+// server's configuration.
 type RootsCapability struct {
 	ListChanged bool `json:"listChanged,omitempty" mcp:"..2025-11-25"` // the client notifies of changes
 	kept
 }
 
 // SamplingCapability belongs to [ClientCapabilities].
+//
+// Deprecated: sampling is deprecated at 2026-07-28, where it still works. Call
+// a model provider's API from the server.
 type SamplingCapability struct {
 	Context *struct{} `json:"context,omitzero" mcp:"2025-11-25"` // IncludeContext may be other than "none"
 	Tools   *struct{} `json:"tools,omitzero" mcp:"2025-11-25"`   // Tools and ToolChoice may be given
@@ -333,8 +346,10 @@ type ElicitationCapability struct {
 type ServerCapabilities struct {
 	// Experimental features by name; each value is a JSON object.
 	Experimental map[string]json.RawMessage `json:"experimental,omitzero"`
-	// Logging says that the server sends log messages. Deprecated at
-	// 2026-07-28 in favour of stderr and OpenTelemetry; it still works.
+	// Logging says that the server sends log messages.
+	//
+	// Deprecated: logging to clients is deprecated at 2026-07-28, where it still
+	// works. Write to stderr, or use OpenTelemetry.
 	Logging     *struct{}            `json:"logging,omitzero"`
 	Completions *struct{}            `json:"completions,omitzero" mcp:"2025-03-26"`
 	Prompts     *ListCapability      `json:"prompts,omitzero"`
@@ -441,7 +456,8 @@ type Tool struct {
 }
 
 // ToolAnnotations are hints on what a tool does, since 2025-03-26. A client
-// must not trust those of a server that it does not trust. nil is unsaid.
+// must take them for untrusted, and decide nothing by them, unless it trusts
+// the server. nil is unsaid.
 type ToolAnnotations struct {
 	Title           string `json:"title,omitempty"`          // for people; [Tool] has a better place for it
 	ReadOnlyHint    *bool  `json:"readOnlyHint,omitzero"`    // changes nothing; false when unsaid
@@ -753,8 +769,9 @@ type ProgressParams struct {
 
 // A LoggingLevel is the weight of a log message: "debug", "info", "notice",
 // "warning", "error", "critical", "alert" or "emergency", as in RFC 5424.
-// Logging is deprecated at 2026-07-28 in favour of stderr and OpenTelemetry;
-// it still works.
+//
+// Deprecated: logging to clients is deprecated at 2026-07-28, where it still
+// works. Write to stderr, or use OpenTelemetry.
 type LoggingLevel string
 
 var loggingLevels = []LoggingLevel{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
@@ -764,12 +781,18 @@ var loggingLevels = []LoggingLevel{"debug", "info", "notice", "warning", "error"
 func (l LoggingLevel) severity() int { return slices.Index(loggingLevels, l) }
 
 // SetLevelParams say which log messages a session wants, before 2026-07-28.
+//
+// Deprecated: logging to clients is deprecated at 2026-07-28, where it still
+// works. Write to stderr, or use OpenTelemetry.
 type SetLevelParams struct {
 	Level LoggingLevel `json:"level"` // this and everything heavier
 	Meta  Meta         `json:"_meta,omitzero"`
 }
 
 // LogParams are one log message.
+//
+// Deprecated: logging to clients is deprecated at 2026-07-28, where it still
+// works. Write to stderr, or use OpenTelemetry.
 type LogParams struct {
 	Level  LoggingLevel    `json:"level"`
 	Logger string          `json:"logger,omitempty"` // which part of the server
@@ -810,14 +833,18 @@ type ElicitationCompleteParams struct {
 	Meta          Meta   `json:"_meta,omitzero"`
 }
 
-// CreateMessageParams ask the client to run its model. Sampling is deprecated
-// at 2026-07-28 in favour of calling a model provider; it still works.
+// CreateMessageParams ask the client to run its model.
+//
+// Deprecated: sampling is deprecated at 2026-07-28, where it still works. Call
+// a model provider's API from the server.
 type CreateMessageParams struct {
 	Messages         []SamplingMessage `json:"messages"`
 	ModelPreferences *ModelPreferences `json:"modelPreferences,omitzero"`
 	SystemPrompt     string            `json:"systemPrompt,omitempty"`
-	// IncludeContext is "none", the default, "thisServer" or "allServers"; the
-	// latter two are discouraged since 2025-11-25.
+	// IncludeContext is "none", the default, "thisServer" or "allServers". The
+	// latter two are discouraged since 2025-11-25 and deprecated at 2026-07-28,
+	// and not for clients that do not declare the context of
+	// [SamplingCapability]: leave it empty, and put what matters into Messages.
 	IncludeContext string          `json:"includeContext,omitempty"`
 	Temperature    *float64        `json:"temperature,omitzero"`
 	MaxTokens      int64           `json:"maxTokens"`
@@ -831,6 +858,9 @@ type CreateMessageParams struct {
 
 // A SamplingMessage is one turn of the conversation given to the model.
 // Content must have exactly one block before 2025-11-25.
+//
+// Deprecated: sampling is deprecated at 2026-07-28, where it still works. Call
+// a model provider's API from the server.
 type SamplingMessage struct {
 	Role    Role      `json:"role"`
 	Content []Content `json:"content" mcp:",oneOrMore"`
@@ -839,6 +869,9 @@ type SamplingMessage struct {
 }
 
 // ModelPreferences are wishes that the client may overrule.
+//
+// Deprecated: sampling is deprecated at 2026-07-28, where it still works. Call
+// a model provider's API from the server.
 type ModelPreferences struct {
 	Hints                []ModelHint `json:"hints,omitzero"`        // best first
 	CostPriority         *float64    `json:"costPriority,omitzero"` // from 0 to 1, as the other two
@@ -847,17 +880,26 @@ type ModelPreferences struct {
 }
 
 // A ModelHint names a model or a family of them.
+//
+// Deprecated: sampling is deprecated at 2026-07-28, where it still works. Call
+// a model provider's API from the server.
 type ModelHint struct {
 	Name string `json:"name,omitempty"` // a part of the name will do
 }
 
 // ToolChoice says whether the model must call a tool, since 2025-11-25.
+//
+// Deprecated: sampling is deprecated at 2026-07-28, where it still works. Call
+// a model provider's API from the server.
 type ToolChoice struct {
 	Mode string `json:"mode,omitempty"` // "auto", the default, "required" or "none"
 }
 
 // CreateMessageResult is what the model said. Content must have exactly one
 // block before 2025-11-25.
+//
+// Deprecated: sampling is deprecated at 2026-07-28, where it still works. Call
+// a model provider's API from the server.
 type CreateMessageResult struct {
 	Role       Role      `json:"role"`
 	Content    []Content `json:"content" mcp:",oneOrMore"`
@@ -867,9 +909,11 @@ type CreateMessageResult struct {
 	kept
 }
 
-// A Root is a folder or file that the client works on. Roots are deprecated at
-// 2026-07-28 in favour of tool arguments, resource URIs or configuration;
-// they still work.
+// A Root is a folder or file that the client works on.
+//
+// Deprecated: roots are deprecated at 2026-07-28, where they still work. Take
+// folders and files as arguments of tools, as URIs of resources, or from the
+// server's configuration.
 type Root struct {
 	URI  string `json:"uri"` // begins with file://
 	Name string `json:"name,omitempty"`
@@ -877,6 +921,10 @@ type Root struct {
 }
 
 // ListRootsResult is the answer to roots/list.
+//
+// Deprecated: roots are deprecated at 2026-07-28, where they still work. Take
+// folders and files as arguments of tools, as URIs of resources, or from the
+// server's configuration.
 type ListRootsResult struct {
 	Roots []Root `json:"roots"`
 	Meta  Meta   `json:"_meta,omitzero" mcp:"..2025-11-25"`

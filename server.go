@@ -2505,8 +2505,8 @@ func (r *Request) Elicit(ctx context.Context, key string, p *ElicitParams) (*Eli
 // Params that break a rule of the protocol are an error and not sent;
 // IncludeContext is left out for a client that did not declare it.
 //
-// Sampling is deprecated in 2026-07-28; a server that needs a model should
-// call one itself.
+// Deprecated: sampling is deprecated at 2026-07-28, where it still works. Call
+// a model provider's API from the server.
 func (r *Request) Sample(ctx context.Context, key string, p *CreateMessageParams) (*CreateMessageResult, error) {
 	params, err := encodeAt(nil, p, rev20251125) // which has all that any has
 	if err != nil {
@@ -2557,8 +2557,9 @@ func checkToolResults(messages []SamplingMessage) error {
 // Roots asks the client for the folders that it lets the server work in; see
 // [Request.Ask].
 //
-// Roots are deprecated in 2026-07-28; tool arguments, resource URIs and
-// configuration take their place.
+// Deprecated: roots are deprecated at 2026-07-28, where they still work. Take
+// folders and files as arguments of tools, as URIs of resources, or from the
+// server's configuration.
 func (r *Request) Roots(ctx context.Context, key string) ([]Root, error) {
 	// The params are optional, but there are clients that cannot do without.
 	answers, err := r.Ask(ctx, InputRequests{key: {Method: methodRootsList, Params: json.RawMessage("{}")}})
@@ -2703,8 +2704,10 @@ type logHandler struct {
 // server hears of those that are left out. What has no JSON form becomes a text
 // that says so.
 //
-// Do not log secrets. Logging to clients is deprecated in 2026-07-28; write
-// to stderr, or trace, instead.
+// Do not log secrets.
+//
+// Deprecated: logging to clients is deprecated at 2026-07-28, where it still
+// works. Write to stderr, or use OpenTelemetry.
 func (r *Request) Log() *slog.Logger {
 	buf := new(bytes.Buffer)
 	opts := &slog.HandlerOptions{Level: slog.Level(-100), ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -620,4 +621,53 @@ func TestStreamCeilings(t *testing.T) {
 			t.Errorf("%s argument of 8 MiB costs %.2f times its size; at most 2.5", name, size/big)
 		}
 	}
+}
+
+// What 2026-07-28 deprecates works there as it did: roots, sampling, logging,
+// and includeContext.
+func TestDeprecatedStillWorks(t *testing.T) {
+	shows(t, "deprecated.still-work")
+	everyVersion(t, func(t *testing.T, version string) {
+		leakCheck(t)
+		s := emptyServer(nil)
+		rawTool(s, "old", func(ctx context.Context, req *Request) (*CallToolResult, error) {
+			roots, err := req.Roots(ctx, "roots")
+			if err != nil {
+				return nil, err
+			}
+			m, err := req.Sample(ctx, "sample", &CreateMessageParams{
+				Messages: []SamplingMessage{{Role: "user", Content: []Content{Text("hi")}}}, MaxTokens: 5, IncludeContext: "thisServer",
+			})
+			if err != nil {
+				return nil, err
+			}
+			req.Log().Info("sampled")
+			return textResult("%s %s", roots[0].URI, m.Content[0].Text), nil
+		})
+		s.AddResource(Resource{URI: "test://a", Name: "a"}, func(context.Context, *Request) (*ReadResourceResult, error) { return nil, nil })
+		opts := answering()
+		opts.Versions = []string{version}
+		opts.Capabilities = &ClientCapabilities{Roots: &RootsCapability{}, Sampling: &SamplingCapability{Context: new(struct{})}}
+		included := ""
+		sample := opts.Sample
+		opts.Sample = func(ctx context.Context, p *CreateMessageParams) (*CreateMessageResult, error) {
+			included = p.IncludeContext
+			return sample(ctx, p)
+		}
+		var logged atomic.Int64
+		opts.Log = func(_ context.Context, p *LogParams) {
+			if bytes.Contains(p.Data, []byte("sampled")) {
+				logged.Add(1)
+			}
+		}
+		cs := pair(t, s, opts)
+		ctx := context.Background()
+		if err := cs.SetLogLevel(ctx, "info"); err != nil {
+			t.Error(err)
+		}
+		r, err := cs.CallTool(ctx, "old", nil)
+		if err != nil || r.Content[0].Text != "file:///r sampled" || included != "thisServer" || logged.Load() != 1 {
+			t.Errorf("%+v, %v, %q included, %d logged", r, err, included, logged.Load())
+		}
+	})
 }
