@@ -51,7 +51,10 @@ type ClientOptions struct {
 	// which the client itself answers the server does not count.
 	Timeout time.Duration
 	// MaxTimeout is how long a call waits in all, whatever progress there
-	// is; 0 means ten times Timeout, negative means for ever.
+	// is; 0 means ten times Timeout, negative means for ever. It is a ceiling:
+	// an older server's question does not stop it, so it must leave time for
+	// the user. At 2026-07-28 each round of questions and answers counts for
+	// itself, and the user's time between them does not.
 	MaxTimeout time.Duration
 	// KeepAlive is how often a quiet server is pinged, before 2026-07-28, which has
 	// no ping; 0 means never. One that gives no sign of life for three times
@@ -289,7 +292,7 @@ func (c *Client) connect(ctx context.Context, t Transport, life *life) (*ClientS
 // JSON meanwhile. It does not ask what the server speaks: nothing at all is
 // sent to a server of 2026-07-28, and initialize to an older one. If it turns
 // out that the server speaks something else now, because it refuses the
-// version or initialize, that is negotiated as by Connect. A nil known, or one
+// version of a call or initialize, that is negotiated as by Connect. A nil known, or one
 // of a version that the client does not speak, is as good as none.
 func (c *Client) ConnectKnown(ctx context.Context, t Transport, known *ServerInfo) (*ClientSession, error) {
 	if known == nil || !slices.Contains(c.revs, revisionOf(known.ProtocolVersion)) {
