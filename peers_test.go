@@ -213,6 +213,53 @@ func TestPeersInspector(t *testing.T) {
 	}
 }
 
+// A server that pings its client, which mcp demo does not.
+var _ = addMode("peers-nap", func() {
+	s := NewServer(Implementation{Name: "nap", Version: "1.0.0"}, &ServerOptions{KeepAlive: 500 * time.Millisecond})
+	AddTool(s, Tool{Name: "nap"}, func(ctx context.Context, req *Request, _ struct{}) (string, error) {
+		select {
+		case <-time.After(1300 * time.Millisecond):
+			return "rested", nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
+	if err := s.Run(context.Background(), Stdio()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+})
+
+// TestPeersPinged has our server ping clients that nobody here wrote.
+func TestPeersPinged(t *testing.T) {
+	shows(t, "ping.periodic", "ping.configurable")
+	p := installPeers(t)
+	for _, l := range []leg{{"ts1", Version20251125}, {"ts2", Version20251125}, {"ts2", Version20241105}, {"gosdk", Version20251125}, {"mcpgo", Version20251125}} {
+		t.Run(l.peer+"/"+l.version, func(t *testing.T) {
+			t.Parallel()
+			self := childCommand("peers-nap")
+			steps := []step{{"connect", `{"version":"` + l.version + `","server":"nap"}`}, {"nap", `{"text":"rested"}`}, {"close", `null`}}
+			tap := p.runClient(t, l, "nap", steps, 0, "env", self.Env[0], self.Path)
+			for _, c := range tap.connections() {
+				pinged, answered := 0, 0
+				for _, m := range c[1] {
+					if m.Method == methodPing {
+						pinged++
+					}
+				}
+				for _, m := range c[0] {
+					if m.Method == "" && m.Error == nil {
+						answered++
+					}
+				}
+				if answered == 0 || answered < pinged-1 { // the last may come too late
+					t.Errorf("%d pings, %d answers", pinged, answered)
+				}
+			}
+		})
+	}
+}
+
 // TestPeersAsServers lets our client talk to servers that nobody here wrote.
 func TestPeersAsServers(t *testing.T) {
 	shows(t, "stdio.stdin.clean", "stdio.compat.probe", "stdio.compat.discover-result", "stdio.compat.fallback-error", "stdio.cancel.notify",
@@ -325,7 +372,7 @@ func installNPM(t *testing.T, dir string) string {
 
 // runClient lets a peer's client talk to a server of ours and compares what it
 // saw, and what went over the wire, with what it should be.
-func (p *peers) runClient(t *testing.T, l leg, conversation string, steps []step, rounds int, server ...string) {
+func (p *peers) runClient(t *testing.T, l leg, conversation string, steps []step, rounds int, server ...string) *tap {
 	program := []string{p.goes, l.peer}
 	if strings.HasPrefix(l.peer, "ts") {
 		program = []string{"node", filepath.Join(p.npm, l.peer+".mjs")}
@@ -369,6 +416,7 @@ func (p *peers) runClient(t *testing.T, l leg, conversation string, steps []step
 		t.Logf("stderr: %s", stderr.Bytes())
 		tap.log()
 	}
+	return tap
 }
 
 // includes reports whether got has all that want has: of an object the

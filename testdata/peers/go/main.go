@@ -1,5 +1,5 @@
 // Command peers holds one conversation with a server of ours through a Go SDK
-// that others wrote: peers gosdk|mcpgo demo|wide VERSION COMMAND ARGS…
+// that others wrote: peers gosdk|mcpgo demo|wide|nap VERSION COMMAND ARGS…
 // Or it is a server: peers serve mcpgo|gosdk.
 //
 // Every step prints one JSON line, {"step":…,"ok":…,"detail":…}, and the
@@ -140,7 +140,7 @@ func main() {
 		version, server, err := p.connect(context.Background(), os.Args[3], os.Args[4:])
 		return object{"version": version, "server": server}, err
 	})
-	map[string]func(peer){"demo": demo, "wide": wide}[os.Args[2]](p)
+	map[string]func(peer){"demo": demo, "wide": wide, "nap": nap}[os.Args[2]](p)
 	step("close", func(context.Context) (any, error) { return nil, p.close() })
 	if failed {
 		os.Exit(1)
@@ -343,4 +343,12 @@ func wide(p peer) {
 			return asked, nil
 		})
 	}
+}
+
+// nap is a call during which the server pings.
+func nap(p peer) {
+	step("nap", func(ctx context.Context) (any, error) {
+		said, err := say(ctx, p, "nap", object{})
+		return object{"text": said}, err
+	})
 }

@@ -61,7 +61,7 @@ async function until(done) {
 // and name is the conversation.
 export async function scenario(client, sdk, name) {
   await step('connect', sdk.connect);
-  await { demo, wide }[name](client, sdk);
+  await { demo, wide, nap }[name](client, sdk);
   await step('close', async () => void (await client.close()));
   process.exit(failures ? 1 : 0);
 }
@@ -193,4 +193,9 @@ async function wide(client, { call, on, listen }) {
   await step('once', async () => ({ text: text(await call('survey', {})) }));
   await step('rounds', async () => ({ text: text(await call('book', {})) }));
   await step('agent', async () => ({ text: text(await call('agent', { prompt: 'add 2 and 40' })) }));
+}
+
+// nap is a call during which the server pings.
+async function nap(client, { call }) {
+  await step('nap', async () => ({ text: text(await call('nap', {})) }));
 }
