@@ -750,6 +750,47 @@ func ExampleClient_ConnectKnown() {
 	// hello <nil>
 }
 
+// A session that outlives its server: the call that is lost fails, and the
+// next one opens the transport again, here a new connection in the process.
+func ExampleClientOptions_restart() {
+	starts := 0
+	t := transportFunc(func(ctx context.Context) (mcp.Conn, error) {
+		starts++
+		s := newServer()
+		mcp.AddTool(s, mcp.Tool{Name: "die"}, func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+			return "", req.Session().Close()
+		})
+		mcp.AddTool(s, mcp.Tool{Name: "hello"}, func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+			return "hello", nil
+		})
+		client, server := mcp.InMemory()
+		if _, err := s.Connect(context.WithoutCancel(ctx), server); err != nil {
+			return nil, err
+		}
+		return client.Connect(ctx)
+	})
+
+	ctx := context.Background()
+	c := mcp.NewClient(mcp.Implementation{Name: "host", Version: "1.0.0"}, &mcp.ClientOptions{Restart: true})
+	cs, err := c.Connect(ctx, t)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cs.Close()
+	_, err = mcp.CallTool[string](ctx, cs, "die", nil)
+	fmt.Println("lost:", errors.Is(err, mcp.ErrClosed))
+	fmt.Println(mcp.CallTool[string](ctx, cs, "hello", nil))
+	fmt.Println("started", starts, "times")
+	// Output:
+	// lost: true
+	// hello <nil>
+	// started 2 times
+}
+
+type transportFunc func(ctx context.Context) (mcp.Conn, error)
+
+func (f transportFunc) Connect(ctx context.Context) (mcp.Conn, error) { return f(ctx) }
+
 // TestHouseReadme builds the programs of the README as a reader would, in a
 // module of their own, and runs the client, which starts the server.
 func TestHouseReadme(t *testing.T) {

@@ -206,6 +206,7 @@ func (g *guide) manages() []stop {
 		{"middleware", g.middleware, "tools/call went out, elicitation/create came in"},
 		{"a known server", g.known, "not asked what it speaks; pay is hidden from who opens no pages: error -32602: unknown tool: pay"},
 		{"refused here", g.refusal, "no prompts, nothing was sent; with Insist: error -32601: method not found: prompts/get"},
+		{"restart", g.restart, "the server died, and is there again"},
 		{"close", g.close, "clean-up: second, first; the server's folder is gone; nothing goes out any more"},
 	}
 }

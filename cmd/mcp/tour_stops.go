@@ -375,6 +375,22 @@ func (g *guide) refusal(ctx context.Context) (string, error) {
 	return "no prompts, nothing was sent; with Insist: " + refusal, err
 }
 
+// restart lets a server die.
+func (g *guide) restart(ctx context.Context) (string, error) {
+	cs, err := mcp.NewClient(mcp.Implementation{Name: "tour", Version: version}, &mcp.ClientOptions{
+		Versions: []string{g.cs.Server().ProtocolVersion}, Restart: true,
+	}).Connect(ctx, g.demo())
+	if err != nil {
+		return "", err
+	}
+	defer cs.Close()
+	if _, err := cs.CallTool(ctx, "die", nil); err == nil || ctx.Err() != nil {
+		return "", fmt.Errorf("die ended with %v", err)
+	}
+	text, err := mcp.CallTool[string](ctx, cs, "echo", echoArgs{"is there again"})
+	return "the server died, and " + text, err
+}
+
 // close ends the session, and with it the server.
 func (g *guide) close(ctx context.Context) (string, error) {
 	life, err := mcp.CallTool[lifeResult](ctx, g.cs, "lifespan", nil)
