@@ -262,7 +262,7 @@ func Handle[P, R any](s *Server, method string, h func(ctx context.Context, req 
 // Run serves one connection of t until the client ends it or ctx does. At the
 // end of input it answers what it is working on, within a bound, and returns
 // nil. When ctx ends it cancels the handlers and returns ctx's error without
-// waiting for them.
+// waiting for them, unless there is a [ServerOptions.Lifespan].
 func (s *Server) Run(ctx context.Context, t Transport) error {
 	ss, err := s.Connect(ctx, t)
 	if err != nil {

@@ -883,7 +883,8 @@ func TestServerPages(t *testing.T) {
 		rawTool(s, fmt.Sprintf("t%d", i), func(context.Context, *Request) (*CallToolResult, error) { return nil, nil })
 	}
 	c, _ := dialServer(t, s)
-	fits(t, c.initialize("2025-11-25", "{}"), `{"result":{"capabilities":{"tools":{"listChanged":true},"prompts":null,"resources":null,"completions":null}}}`)
+	// Not told of changes, since it does not say that it is initialized.
+	fits(t, c.call(initializeFrame("0", "2025-11-25", "{}")), `{"result":{"capabilities":{"tools":{"listChanged":true},"prompts":null,"resources":null,"completions":null}}}`)
 	page := func(cursor string) (names, next string) {
 		if cursor != "" {
 			cursor = `"cursor":` + cursor
