@@ -71,6 +71,15 @@ func (e *doingError) Error() string {
 
 func (e *doingError) Unwrap() error { return e.err }
 
+// A lostError is ErrClosed with the reason.
+type lostError struct{ cause error }
+
+func (e *lostError) Error() string {
+	return doing("session closed", e.cause).Error()
+}
+
+func (e *lostError) Unwrap() []error { return []error{ErrClosed, e.cause} }
+
 // A Handler answers one request: with a result that encodes to a JSON object
 // (nil is the empty object), or with an error. An [*Error] reaches the peer
 // as it is, any other error as [CodeInternalError] without its text. For a
@@ -1528,7 +1537,7 @@ func (s *session) closedError() error {
 	if s.cause == nil || s.cause == io.EOF || errors.Is(s.cause, ErrClosed) {
 		return ErrClosed
 	}
-	return fmt.Errorf("%w: %w", ErrClosed, s.cause)
+	return &lostError{s.cause}
 }
 
 // wait waits for the end of the session and returns why it ended; nil when

@@ -336,7 +336,7 @@ func TestKeepAliveLosesThePeer(t *testing.T) {
 			log := new(logText)
 			cs, s := connected(t, Version20251125, ClientOptions{KeepAlive: 10 * time.Second, Logger: log.logger()}, silent)
 			check(t, log, cs.Wait)
-			if err := cs.Ping(t.Context()); !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "no sign of life") {
+			if err := cs.Ping(t.Context()); !errors.Is(err, ErrClosed) || err.Error() != "mcp: ping: session closed: no sign of life from the peer within 30s" {
 				t.Errorf("a call after that: %v", err)
 			}
 			if got := s.pings(); got != 1 { // the rest waits for its answer
