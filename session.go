@@ -526,6 +526,7 @@ type session struct {
 	lastID  int64
 	calls   map[ID]*call    // our requests that wait for an answer
 	running map[ID]*Request // the peer's requests being served
+	served  time.Time       // when the last of them ended
 	busy    int             // requests whose answer has not been handed over
 	idle    chan struct{}   // closed when busy is 0, if someone waits
 	batches bool            // the negotiated revision has batches
@@ -846,6 +847,7 @@ func (s *session) finish(req *Request, result any, err error) {
 	frame := s.encodeAnswer(req, result, err)
 	s.mu.Lock()
 	delete(s.running, req.ID) // who has the answer may use the id again
+	s.served = time.Now()
 	s.mu.Unlock()
 	if !req.finish() {
 		frame = nil // a cancelled request is not answered
@@ -1203,10 +1205,11 @@ func (s *session) await(ctx context.Context, c *call, spec callSpec) (o outcome,
 				timer.Reset(spec.timeout)
 			}
 		case <-expired:
-			if !s.serving() {
+			more := s.patience(spec.timeout)
+			if more <= 0 {
 				return outcome{err: fmt.Errorf("no answer within %v: %w", spec.timeout, context.DeadlineExceeded)}, false
 			}
-			timer.Reset(spec.timeout) // the peer waits for us
+			timer.Reset(more)
 		case <-over:
 			return outcome{err: fmt.Errorf("no answer within %v: %w", spec.limit, context.DeadlineExceeded)}, false
 		case <-ctx.Done():
@@ -1234,11 +1237,15 @@ func (c *call) report(log *slog.Logger) {
 	}
 }
 
-// serving reports whether a request of the peer is being served.
-func (s *session) serving() bool {
+// patience returns how much longer a call waits that had no sign of life for
+// d: the time in which the peer waited for us does not count.
+func (s *session) patience(d time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.running) > 0
+	if len(s.running) > 0 {
+		return d
+	}
+	return d - time.Since(s.served)
 }
 
 // progressed hands a progress notice to the call it is about. Notices for
