@@ -435,6 +435,11 @@ func (s *wireSchema) frame(m *wireMessage, requests map[string]wireMessage) (nam
 	if string(m.Result["resultType"]) == `"input_required"` {
 		name = "InputRequiredResult"
 	}
+	if name == "ElicitResult" { // the form of the peer decides, and the schemas know of no number but integers
+		delete(m.Result, "content")
+		doc, _ = json.Marshal(m.Result)
+		return name, doc
+	}
 	return name, members["result"]
 }
 

@@ -646,12 +646,13 @@ func (c *conversation) everythingTold() {
 		c.says("trigger-url-elicitation", `{"url":"https://example.com/a?b=c&d"}`, "User completed", "https://example.com/a?b=c&d")
 		c.heard("a page", c.opened, "https://example.com/a?b=c&d")
 		args := json.RawMessage(`{"url":"https://example.com/b","errorPath":true}`)
-		_, err := c.cs.CallTool(c.ctx(), "trigger-url-elicitation", args)
-		var first URLElicitationRequiredData
-		if e := (*Error)(nil); !errors.As(err, &e) || e.Code != CodeURLElicitationRequired || json.Unmarshal(e.Data, &first) != nil ||
-			len(first.Elicitations) != 1 || first.Elicitations[0].URL == "" {
+		// That server asks for a page first and never says that it is done with.
+		short, cancel := context.WithTimeout(c.ctx(), 500*time.Millisecond)
+		defer cancel()
+		if _, err := c.cs.CallTool(short, "trigger-url-elicitation", args); !errors.Is(err, context.DeadlineExceeded) {
 			c.t.Errorf("a page that must be opened first: %v", err)
 		}
+		c.heard("a page", c.opened, "https://modelcontextprotocol.io")
 		c.says("trigger-url-elicitation", string(args), "User completed", "https://example.com/b")
 	}
 }
