@@ -124,16 +124,18 @@ func TestFault13LateAnswersToTheServer(t *testing.T) {
 	shows(t, "cancel.sender.late")
 	leakCheck(t)
 	s := testServer(nil)
+	giveUp := make(chan bool)
 	rawTool(s, "short", func(ctx context.Context, req *Request) (*CallToolResult, error) {
-		ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
-		defer cancel()
+		ctx, cancel := context.WithCancel(ctx)
+		go func() { <-giveUp; cancel() }()
 		_, err := req.Roots(ctx, "k")
-		return textResult("%t", errors.Is(err, context.DeadlineExceeded)), nil
+		return textResult("%t", errors.Is(err, context.Canceled)), nil
 	})
 	c, ss := dialServer(t, s)
 	c.initialize("2025-11-25", allCapabilities)
 	for range 100 {
 		question := memberOf(t, c.call(request("1", "tools/call", `"name":"short"`)), "id")
+		giveUp <- true
 		fits(t, c.next(), `{"id":null,"method":"notifications/cancelled","params":{"requestId":`+question+`}}`)
 		fits(t, c.next(), `{"id":1,"result":{"content":[{"text":"true"}]}}`)
 		c.send(`{"jsonrpc":"2.0","id":`+question+`,"result":{"roots":[]}}`, `{"jsonrpc":"2.0","id":`+question+`,"error":{"code":1,"message":"m"}}`, `{"jsonrpc":"2.0","id":"never","result":{}}`)
