@@ -2084,6 +2084,7 @@ type Subscription struct {
 	link    *link
 	id      ID // of the subscriptions/listen request; zero on a legacy session
 	cancel  context.CancelFunc
+	gone    chan struct{}      // closed when cancel has had its effect
 	watches SubscriptionFilter // what is honored on this connection
 	lost    bool               // the connection is, and may be opened again
 	pending []Change
@@ -2228,12 +2229,13 @@ func (cs *ClientSession) listenModern(ctx context.Context, sub *Subscription, re
 		return doing(methodListen, err)
 	}
 	listening, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended, gone := make(chan error, 1), make(chan struct{})
 	sub.mu.Lock()
-	sub.cancel = cancel
+	sub.cancel, sub.gone = cancel, gone
 	id := sub.id
 	sub.mu.Unlock()
-	ended := make(chan error, 1)
 	go func() {
+		defer close(gone)
 		forever := cs.With(CallOptions{Timeout: -1, MaxTimeout: -1, Meta: cs.opts.Meta})
 		_, err := forever.request(listening, rev, methodListen, params, id)
 		sub.over(cs.link, err)
@@ -2415,7 +2417,7 @@ func (sub *Subscription) putBack(changes []Change) {
 func (sub *Subscription) Close() error {
 	sub.end(nil)
 	sub.mu.Lock()
-	l, cancelled, watches := sub.link, sub.cancel, sub.watches
+	l, cancelled, gone, watches := sub.link, sub.cancel, sub.gone, sub.watches
 	sub.mu.Unlock()
 	l.mu.Lock()
 	known := l.subs[sub]
@@ -2433,6 +2435,12 @@ func (sub *Subscription) Close() error {
 	l.mu.Unlock()
 	if cancelled != nil {
 		cancelled()
+		t := time.NewTimer(2 * cancelTime)
+		defer t.Stop()
+		select { // the server is told before anything that is sent after this
+		case <-gone:
+		case <-t.C:
+		}
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)

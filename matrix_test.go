@@ -904,10 +904,10 @@ rounds: {"content":[{"type":"text","text":"3 rounds, 2 answers"}]}
 		}
 		v.call(cs, "string", nil)
 	}, `
-elicits: {"content":[{"type":"text","text":"the client did not declare that it can answer elicitation/create"}],"isError":true}
-opens: {"content":[{"type":"text","text":"the client did not declare that it can answer elicitation/create"}],"isError":true}
-samples: {"content":[{"type":"text","text":"the client did not declare that it can answer sampling/createMessage"}],"isError":true}
-roots: {"content":[{"type":"text","text":"the client did not declare that it can answer roots/list"}],"isError":true}
+elicits: {"content":[{"type":"text","text":"the client did not declare {\"elicitation\":{\"form\":{}}}, which elicitation/create needs"}],"isError":true}
+opens: {"content":[{"type":"text","text":"the client did not declare {\"elicitation\":{\"url\":{}}}, which elicitation/create needs"}],"isError":true}
+samples: {"content":[{"type":"text","text":"the client did not declare {\"sampling\":{}}, which sampling/createMessage needs"}],"isError":true}
+roots: {"content":[{"type":"text","text":"the client did not declare {\"roots\":{}}, which roots/list needs"}],"isError":true}
 string: {"content":[{"type":"text","text":"text"}]}
 `, `
 elicits: refused with -32021 {"requiredCapabilities":{"elicitation":{"form":{}}}}

@@ -261,19 +261,15 @@ func Handle[P, R any](s *Server, method string, h func(ctx context.Context, req 
 
 // Run serves one connection of t until the client ends it or ctx does. At the
 // end of input it answers what it is working on, within a bound, and returns
-// nil. When ctx ends it cancels the handlers and returns ctx's error without
-// waiting for them, unless there is a [ServerOptions.Lifespan].
+// nil. When ctx ends it closes the session, as [ServerSession.Close] does, and
+// returns ctx's error without waiting for handlers, unless there is a
+// [ServerOptions.Lifespan].
 func (s *Server) Run(ctx context.Context, t Transport) error {
 	ss, err := s.Connect(ctx, t)
 	if err != nil {
 		return err
 	}
-	select {
-	case <-ss.core.done:
-		err = ss.Wait()
-	case <-ctx.Done():
-		ss.core.close(nil)
-	}
+	err = ss.Wait()
 	ss.life.await(cleanTime)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -293,15 +289,16 @@ func (s *Server) Connect(ctx context.Context, t Transport) (*ServerSession, erro
 		life.end()
 		return nil, err
 	}
-	ss := s.newSession(scope)
+	ss := s.newSession(context.WithoutCancel(scope)) // it is closed in order, not cut off
 	if ss.life = life; life != nil {
 		life.run = ss.core.runCleanup
-		ss.OnClose(life.end)                                          // the first, so that it runs last
-		stop := context.AfterFunc(ctx, func() { ss.core.close(nil) }) // though scope may be no child of ctx
-		ss.OnClose(func() { stop() })
+		ss.OnClose(life.end) // the first, so that it runs last
 	}
 	ss.core.start(conn)
-	context.AfterFunc(ss.core.ctx, func() { ss.core.close(nil) })
+	for _, c := range []context.Context{ctx, scope} { // scope need be no child of ctx
+		stop := context.AfterFunc(c, func() { ss.Close() })
+		ss.OnClose(func() { stop() })
+	}
 	return ss, nil
 }
 
@@ -2042,7 +2039,8 @@ func (r *Request) questionParams(q InputRequest) (json.RawMessage, error) {
 		if r.rev.modern {
 			return nil, missingCapability(*missing)
 		}
-		return nil, fmt.Errorf("the client did not declare that it can answer %s", q.Method)
+		caps, _ := encodeAt(nil, missing, r.rev)
+		return nil, fmt.Errorf("the client did not declare %s, which %s needs", caps, q.Method)
 	}
 	var params json.RawMessage
 	var err error

@@ -1669,11 +1669,11 @@ func TestServerTakesBackItsQuestion(t *testing.T) {
 	leakCheck(t)
 	c, _ := dialServer(t, testServer(nil))
 	c.initialize("2025-11-25", allCapabilities)
-	for range 3 {
-		question := c.call(request("1", "tools/call", `"name":"ask"`))
+	for _, call := range []string{"1", "2", "3"} { // an id is free again only when its handler has returned
+		question := c.call(request(call, "tools/call", `"name":"ask"`))
 		fits(t, question, `{"method":"elicitation/create","params":{"mode":null,"elicitationId":null}}`)
 		id := memberOf(t, question, "id")
-		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + call + `}}`)
 		fits(t, c.next(), `{"id":null,"method":"notifications/cancelled","params":{"requestId":`+id+`}}`)
 		c.send(`{"jsonrpc":"2.0","id":` + id + `,"result":{"action":"accept","content":{"name":"late"}}}`)
 		c.alive()

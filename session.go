@@ -912,7 +912,12 @@ func (s *session) wireError(req *Request, err error) *Error {
 	if e := errorIn(err); e != nil && e.Code != 0 {
 		return e
 	}
-	s.log.Error("mcp: request failed", "method", req.Method, "error", err)
+	req.mu.Lock()
+	cancelled := req.ended // then it is no failure, and nobody is told
+	req.mu.Unlock()
+	if !cancelled {
+		s.log.Error("mcp: request failed", "method", req.Method, "error", err)
+	}
 	return Errorf(CodeInternalError, "internal error")
 }
 
