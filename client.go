@@ -232,10 +232,11 @@ type CallOptions struct {
 
 // link is the part of a session that all its views share.
 type link struct {
-	client *Client
-	life   *life // nil without Restart
-	core   *session
-	unsure atomic.Bool // what it speaks is only known from before
+	client  *Client
+	life    *life // nil without Restart
+	core    *session
+	unsure  atomic.Bool // what it speaks is only known from before
+	patient bool        // silence is no sign of an old server
 
 	mu     sync.Mutex
 	server ServerInfo
@@ -339,7 +340,7 @@ func (cs *ClientSession) negotiate(ctx context.Context) (probed bool, err error)
 	c := cs.link.client
 	if newest := c.revs[len(c.revs)-1]; newest.modern {
 		err := cs.discover(ctx, newest)
-		if err == nil || ctx.Err() != nil || isModernError(err) || c.revs[0].modern {
+		if err == nil || ctx.Err() != nil || isModernError(err) || c.revs[0].modern || !cs.link.mayBeOld(err) {
 			return false, err
 		}
 		c.logger().Info("mcp: not a server of 2026-07-28", "error", err)
@@ -362,6 +363,7 @@ func (c *Client) open(ctx context.Context, t Transport, life *life) (*ClientSess
 		return nil, err
 	}
 	l := &link{client: c, life: life, cache: cache{max: c.opts.CacheSize}}
+	_, l.patient = t.(silenceIsNoAnswer)
 	l.core = newSession(context.WithoutCancel(ctx), l, c.opts.Logger)
 	l.core.stray = c.opts.Stray
 	l.core.start(conn)
@@ -568,13 +570,39 @@ func isModernError(err error) bool {
 
 var errNoCommonVersion = errors.New("mcp: no protocol version in common")
 
-// discover asks whether the server speaks a modern revision.
+// silenceIsNoAnswer is a method of transports over which a server that does
+// not answer is not taken for an old one.
+type silenceIsNoAnswer interface{ silenceIsNoAnswer() }
+
+// mayBeOld reports whether a server of an earlier revision may have answered
+// the probe with this error.
+func (l *link) mayBeOld(err error) bool {
+	var status interface{ unknownRevision() bool } // of an HTTP status
+	var failed *CallError
+	switch {
+	case errors.As(err, &status):
+		return status.unknownRevision()
+	case errors.As(err, &failed): // the network, or the credentials
+		return false
+	case errors.Is(err, context.DeadlineExceeded):
+		return !l.patient
+	}
+	return true
+}
+
+// discover asks whether the server speaks a modern revision. One that does
+// not like the version, but lists it, is asked once more.
 func (cs *ClientSession) discover(ctx context.Context, rev *revision) error {
 	var d DiscoverResult
 	l := cs.link
 	probe := *cs
-	probe.opts = CallOptions{Timeout: l.client.opts.ProbeTimeout, MaxTimeout: l.client.opts.ProbeTimeout}
+	if !l.patient {
+		probe.opts = CallOptions{Timeout: l.client.opts.ProbeTimeout, MaxTimeout: l.client.opts.ProbeTimeout}
+	}
 	raw, err := probe.roundTrip(ctx, rev, methodDiscover, nil)
+	if listed := listedVersion(err, l.client.revs); listed != nil {
+		raw, err = probe.roundTrip(ctx, listed, methodDiscover, nil)
+	}
 	if err == nil {
 		err = decodeAt(raw, &d, rev, false)
 	}
@@ -593,6 +621,22 @@ func (cs *ClientSession) discover(ctx context.Context, rev *revision) error {
 		}
 	}
 	return fmt.Errorf("%w: the server supports %q", errNoCommonVersion, d.SupportedVersions)
+}
+
+// listedVersion returns the newest modern revision of revs that a refusal of
+// another says the server supports.
+func listedVersion(err error, revs []*revision) *revision {
+	var peer *Error
+	var data UnsupportedVersionData
+	if !errors.As(err, &peer) || peer.Code != CodeUnsupportedProtocolVersion || decodeAt(peer.Data, &data, revLatest, false) != nil {
+		return nil
+	}
+	for _, rev := range slices.Backward(revs) {
+		if rev.modern && slices.Contains(data.Supported, rev.version) {
+			return rev
+		}
+	}
+	return nil
 }
 
 // initialize opens a legacy session (2025-11-25 basic/lifecycle).
@@ -683,7 +727,7 @@ func (cs *ClientSession) Close() error {
 		cs.life.stop()
 		l = cs.life.newest()
 	}
-	l.core.out.flushWithin(flushTime)
+	l.core.conn.flushWithin(flushTime)
 	err := l.core.close(nil)
 	l.ended() // of a connection that had been lost before
 	return err

@@ -1291,6 +1291,161 @@ func validBaggage(s string) bool {
 	return true
 }
 
+// A headerParam is an argument of a tool that a client repeats in an HTTP
+// header, so that who routes requests need not read bodies
+// (2026-07-28 basic/transports/streamable-http § Custom Headers).
+type headerParam struct {
+	header string   // after "Mcp-Param-"
+	path   []string // names of properties, from the arguments on
+	typ    string   // "string", "integer" or "boolean"
+}
+
+// headerParams returns the parameters that an input schema marks with
+// x-mcp-header, or why its marks are against the rules.
+func headerParams(schema json.RawMessage) ([]headerParam, error) {
+	if !bytes.Contains(schema, []byte(headerKeyword)) {
+		return nil, nil
+	}
+	w := headerWalk{seen: make(map[string]bool)}
+	if err := w.schema(schema, nil, true); err != nil {
+		return nil, err
+	}
+	return w.found, nil
+}
+
+const headerKeyword = "x-mcp-header"
+
+type headerWalk struct {
+	found []headerParam
+	seen  map[string]bool // headers, in lower case
+}
+
+// schema walks over a schema. static: it is reached through properties only.
+func (w *headerWalk) schema(raw json.RawMessage, path []string, static bool) error {
+	if !hasShape(raw, "object") {
+		return nil
+	}
+	if mark := rawMember(raw, headerKeyword); mark != nil {
+		if err := w.mark(raw, mark, path, static); err != nil {
+			return fmt.Errorf("%s at %s: %w", headerKeyword, strings.Join(append([]string{"the root"}, path...), "."), err)
+		}
+	}
+	return eachMember(raw, func(key string, value json.RawMessage) error {
+		switch key {
+		case "enum", "const", "default", "examples", headerKeyword: // values, not schemas
+			return nil
+		case "properties":
+			return eachMember(value, func(name string, property json.RawMessage) error {
+				return w.schema(property, append(slices.Clone(path), name), static)
+			})
+		case "$defs", "definitions", "patternProperties", "dependentSchemas":
+			return eachMember(value, func(name string, sub json.RawMessage) error {
+				return w.schema(sub, append(slices.Clone(path), key, name), false)
+			})
+		}
+		return w.elsewhere(value, append(slices.Clone(path), key))
+	})
+}
+
+// elsewhere walks over the value of another keyword, which may hold schemas.
+func (w *headerWalk) elsewhere(raw json.RawMessage, path []string) error {
+	if !hasShape(raw, "array") {
+		return w.schema(raw, path, false)
+	}
+	s := scanner{data: raw}
+	s.open('[')
+	for n := 0; s.more(']', n); n++ {
+		if err := w.schema(s.skip(), path, false); err != nil {
+			return err
+		}
+	}
+	return s.err
+}
+
+// mark takes one mark.
+func (w *headerWalk) mark(schema, mark json.RawMessage, path []string, static bool) error {
+	name, ok := stringValue(mark)
+	typ, _ := stringValue(rawMember(schema, "type"))
+	switch {
+	case !ok || !isToken(name):
+		return errors.New("must be a name that an HTTP header can have")
+	case !static || len(path) == 0:
+		return errors.New("only a property that is reached through properties can have it")
+	case typ != "string" && typ != "integer" && typ != "boolean":
+		return errors.New("only a string, an integer or a boolean can have it")
+	case w.seen[strings.ToLower(name)]:
+		return fmt.Errorf("%q is used twice", name)
+	}
+	w.seen[strings.ToLower(name)] = true
+	w.found = append(w.found, headerParam{name, path, typ})
+	return nil
+}
+
+// eachMember calls f for every member of an object, and for none of anything
+// else.
+func eachMember(raw json.RawMessage, f func(key string, value json.RawMessage) error) error {
+	s := scanner{data: raw}
+	if s.peek() != '{' {
+		return nil
+	}
+	s.open('{')
+	for n := 0; s.more('}', n); n++ {
+		key := string(s.key())
+		if err := f(key, s.skip()); err != nil {
+			return err
+		}
+	}
+	return s.err
+}
+
+// value returns the argument, nil if it is absent or null: then there is no
+// header.
+func (p *headerParam) value(arguments []byte) []byte {
+	for _, name := range p.path {
+		if !hasShape(arguments, "object") {
+			return nil
+		}
+		arguments = rawMember(arguments, name)
+	}
+	if string(arguments) == "null" {
+		return nil
+	}
+	return arguments
+}
+
+// text returns what the header says of an argument. An integer beyond what
+// every reader of numbers keeps is refused.
+func (p *headerParam) text(raw []byte) (string, error) {
+	if text, ok := stringValue(raw); ok {
+		return text, nil
+	}
+	n, err := strconv.ParseFloat(string(raw), 64)
+	switch {
+	case p.typ != "integer" || err != nil || n != math.Trunc(n):
+		return string(raw), nil
+	case n > maxSafeInteger || n < -maxSafeInteger:
+		return "", fmt.Errorf("the argument %s, which is sent in a header, is beyond ±(2^53-1)", strings.Join(p.path, "."))
+	}
+	return strconv.FormatInt(int64(n), 10), nil
+}
+
+const maxSafeInteger = 1<<53 - 1
+
+// equal reports whether a header says what the argument is: integers are
+// compared as numbers.
+func (p *headerParam) equal(raw []byte, header string) bool {
+	text, err := p.text(raw)
+	if err != nil {
+		return false
+	}
+	if p.typ != "integer" || raw[0] == '"' || validJSON([]byte(header)) != nil {
+		return text == header
+	}
+	a, errA := strconv.ParseFloat(text, 64)
+	b, errB := strconv.ParseFloat(header, 64)
+	return errA == nil && errB == nil && a == b && b <= maxSafeInteger && b >= -maxSafeInteger
+}
+
 // isToken reports whether s is a token of RFC 9110.
 func isToken(s string) bool {
 	for _, c := range []byte(s) {

@@ -520,8 +520,8 @@ type ServerSession struct {
 func (ss *ServerSession) Close() error {
 	ss.drain()
 	ss.awaitListens(flushTime)
-	if ss.core.out != nil {
-		ss.core.out.flushWithin(flushTime)
+	if ss.core.conn != nil {
+		ss.core.conn.flushWithin(flushTime)
 	}
 	return ss.core.close(nil)
 }
@@ -1151,6 +1151,7 @@ type toolEntry struct {
 	handler ToolHandler
 	input   *Schema
 	output  *Schema // nil without an output schema
+	headers []headerParam
 }
 
 // AddTool registers a tool, or replaces the one of that name. The input schema must be
@@ -1184,6 +1185,9 @@ func (s *Server) addTool(t Tool, input *Schema, h ToolHandler) (err error) {
 		if e.input, err = CompileSchema(t.InputSchema, nil); err != nil {
 			return fmt.Errorf("input schema: %w", err)
 		}
+	}
+	if e.headers, err = headerParams(t.InputSchema); err != nil {
+		return fmt.Errorf("input schema: %w", err)
 	}
 	if t.OutputSchema != nil {
 		if e.output, err = CompileSchema(t.OutputSchema, nil); err != nil {
@@ -1239,6 +1243,11 @@ func (s *Server) callTool(ctx context.Context, req *Request) (any, error) {
 	}
 	if req.params.arguments != nil && req.params.arguments[0] != '{' {
 		return nil, Errorf(CodeInvalidParams, "params.arguments must be an object")
+	}
+	if req.mirrored != nil {
+		if bad := req.mirrored(e.headers, req.params.arguments); bad != nil {
+			return nil, bad
+		}
 	}
 	req.Arguments = e.input.applyDefaults(req.params.arguments)
 	if err := e.input.Validate(req.Arguments); err != nil {
@@ -3053,7 +3062,7 @@ func (s *Server) listen(ctx context.Context, req *Request) (any, error) {
 	case <-ss.draining:
 	}
 	w.flush()
-	if ss.core.out != nil { // on a stream the client is told so, too: after the result, which a client would drop after this
+	if ss.core.conn != nil { // on a stream the client is told so, too: after the result, which a client would drop after this
 		req.answered = func(cancelled bool) {
 			defer ss.listenEnded()
 			if !cancelled {

@@ -703,9 +703,9 @@ type frames struct {
 
 func (f *frames) room(context.Context) error { return nil }
 
-func (f *frames) put(frame []byte) error { f.answer(frame); return nil }
+func (f *frames) put(frame []byte) error { f.answer(frame, 0); return nil }
 
-func (f *frames) answer(frame []byte) {
+func (f *frames) answer(frame []byte, _ int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sent.Write(frame)

@@ -39,7 +39,8 @@ type Transport interface {
 type Conn interface {
 	// Read returns the next frame, which the caller then owns. It is called
 	// by one goroutine at a time. An [*Error] means that one frame could not
-	// be read: the peer is told and reading goes on. [io.EOF] means that the
+	// be read: the peer is told and reading goes on. A [*CallError] means
+	// that one call of ours has failed. [io.EOF] means that the
 	// peer ended the conversation. Any other error says why the connection
 	// is dead.
 	Read(ctx context.Context) ([]byte, error)
@@ -51,6 +52,19 @@ type Conn interface {
 	// in time and may be called more than once.
 	Close() error
 }
+
+// A CallError is why one call failed without an answer of the peer, as a
+// [Conn] returns it from Read when the connection itself goes on.
+type CallError struct {
+	ID  ID
+	Err error
+}
+
+// Error says why.
+func (e *CallError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why.
+func (e *CallError) Unwrap() error { return e.Err }
 
 // ErrClosed is the error of every call on a session that has ended.
 var ErrClosed = errors.New("mcp: session closed")
@@ -121,13 +135,17 @@ type Request struct {
 	Outgoing bool
 
 	session *session
-	next    Handler      // what is inside the middleware; client side only
-	out     stream       // the way out for all that belongs to this request
-	rev     *revision    // the revision it is served at
-	params  *paramsView  // not nil
-	client  *clientFacts // what is known of the client; server side only
-	rounds  *rounds      // questions asked and answered; server side only
+	next    Handler         // what is inside the middleware; client side only
+	out     stream          // the way out for all that belongs to this request
+	values  context.Context // what the handler's context knows, beside what the session's does; nil for nothing
+	rev     *revision       // the revision it is served at
+	params  *paramsView     // not nil
+	client  *clientFacts    // what is known of the client; server side only
+	rounds  *rounds         // questions asked and answered; server side only
 	cancel  context.CancelCauseFunc
+	// mirrored, if not nil, compares the arguments of a tool with the headers
+	// that repeat them.
+	mirrored func(params []headerParam, arguments []byte) *Error
 	// answered, if not nil, runs when all of the request has been sent: its
 	// answer, unless it was cancelled.
 	answered func(cancelled bool)
@@ -460,7 +478,8 @@ type stream interface {
 	put(frame []byte) error
 	// answer sends the last frame of a request; nil when a cancelled request
 	// gets none. It waits when the peer is far behind.
-	answer(frame []byte)
+	// code is that of an error response, 0 otherwise.
+	answer(frame []byte, code int)
 }
 
 // send queues a frame. It waits, within ctx, only when the peer is far behind.
@@ -520,7 +539,8 @@ type session struct {
 	log  *slog.Logger
 	ctx  context.Context // ends with the session
 	stop context.CancelCauseFunc
-	out  *connStream // nil over HTTP
+	out  stream      // for what belongs to no request; nil if there is no way
+	conn *connStream // nil over HTTP
 
 	mu      sync.Mutex
 	lastID  int64
@@ -587,7 +607,8 @@ func newSession(ctx context.Context, side side, log *slog.Logger) *session {
 // start serves a connection until it ends. The goroutine that reads is the
 // session's only one while nothing happens.
 func (s *session) start(conn Conn) {
-	s.out = &connStream{conn: conn, session: s}
+	s.conn = &connStream{conn: conn, session: s}
+	s.out = s.conn
 	go s.read(conn)
 }
 
@@ -624,7 +645,11 @@ func (s *session) read(conn Conn) {
 // unreadable takes an error of the reader and reports whether reading goes on.
 func (s *session) unreadable(err error) bool {
 	var bad *Error
+	var failed *CallError
 	switch {
+	case errors.As(err, &failed):
+		s.complete(failed.ID, outcome{err: failed})
+		return true
 	case errors.As(err, &bad) && bad != nil:
 		s.heard.Add(1)
 		s.refuse(s.out, Message{}, bad)
@@ -662,7 +687,7 @@ func (s *session) inputEnded(cause error) {
 		case <-s.ctx.Done():
 		}
 	}
-	s.out.flushWithin(flushTime)
+	s.conn.flushWithin(flushTime)
 	s.close(cause)
 }
 
@@ -747,7 +772,7 @@ func (s *session) deliverBatch(members iter.Seq[[]byte], out stream) {
 		}
 		b.add()
 		if answered := bad == nil && m.IsRequest() || bad != nil && !isResponse; !answered {
-			b.answer(nil)
+			b.answer(nil, 0)
 			s.route(m, isResponse, bad, out)
 		} else if req := s.route(m, isResponse, bad, b); req != nil {
 			go s.serve(req)
@@ -757,17 +782,17 @@ func (s *session) deliverBatch(members iter.Seq[[]byte], out stream) {
 		s.refuse(out, Message{}, Errorf(CodeInvalidRequest, "a batch must not be empty"))
 		return
 	}
-	b.answer(nil)
+	b.answer(nil, 0)
 }
 
 // refuse answers a message that is no request. m is what could be read of it.
 func (s *session) refuse(out stream, m Message, bad *Error) {
 	s.strayed(m, bad)
 	if !s.side.mayAnswer() {
-		out.answer(nil)
+		out.answer(nil, 0)
 		return
 	}
-	out.answer(appendError(nil, m.ID, bad))
+	out.answer(appendError(nil, m.ID, bad), bad.Code)
 }
 
 // strayed deals with a message that nobody waits for.
@@ -810,10 +835,10 @@ func (s *session) accept(req *Request) *Request {
 	case bad == nil:
 		return req
 	case s.side.mayAnswer():
-		req.out.answer(appendError(nil, req.ID, bad))
+		req.out.answer(appendError(nil, req.ID, bad), bad.Code)
 	default:
 		s.strayed(req.message(), bad)
-		req.out.answer(nil)
+		req.out.answer(nil, 0)
 	}
 	return nil
 }
@@ -825,7 +850,7 @@ func (r *Request) message() Message {
 
 // serve runs the handler of an accepted request and sends what it returns.
 func (s *session) serve(req *Request) {
-	ctx, cancel := context.WithCancelCause(s.ctx)
+	ctx, cancel := context.WithCancelCause(s.context(req))
 	req.mu.Lock()
 	req.cancel = cancel
 	if req.ended { // cancelled before it began
@@ -838,13 +863,34 @@ func (s *session) serve(req *Request) {
 	result, err = s.run(ctx, req)
 }
 
+// context returns the context for the handler of a request: it ends with the
+// session, and has the values of where the request came in.
+func (s *session) context(req *Request) context.Context {
+	if req.values == nil {
+		return s.ctx
+	}
+	return withValues{s.ctx, req.values}
+}
+
+type withValues struct {
+	context.Context
+	values context.Context
+}
+
+func (c withValues) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.values.Value(key)
+}
+
 // errNoReturn is the failure of a handler that ends its goroutine, as
 // [runtime.Goexit] and the FailNow of a test do, without a panic.
 var errNoReturn = errors.New("the handler ended its goroutine")
 
 // finish answers a request that has been served.
 func (s *session) finish(req *Request, result any, err error) {
-	frame := s.encodeAnswer(req, result, err)
+	frame, code := s.encodeAnswer(req, result, err)
 	s.mu.Lock()
 	delete(s.running, req.ID) // who has the answer may use the id again
 	s.served = time.Now()
@@ -853,7 +899,7 @@ func (s *session) finish(req *Request, result any, err error) {
 		frame = nil // a cancelled request is not answered
 	}
 	req.cancel(nil)
-	req.out.answer(frame)
+	req.out.answer(frame, code)
 	if req.answered != nil {
 		req.answered(frame == nil)
 	}
@@ -879,15 +925,17 @@ func (s *session) recovered(req *Request, err *error) {
 	}
 }
 
-func (s *session) encodeAnswer(req *Request, result any, err error) []byte {
-	var frame []byte
+// encodeAnswer returns the response to a request, and its code if it is an
+// error.
+func (s *session) encodeAnswer(req *Request, result any, err error) (frame []byte, code int) {
 	if err == nil {
 		frame, err = s.encodeResult(req, result)
 	}
 	if err != nil {
-		return appendError(nil, req.ID, s.wireError(req, err))
+		e := s.wireError(req, err)
+		return appendError(nil, req.ID, e), e.Code
 	}
-	return append(frame, '}')
+	return append(frame, '}'), 0
 }
 
 // encodeResult runs the user's code, too, where a result encodes itself.
@@ -1467,8 +1515,8 @@ func (s *session) close(cause error) error {
 	s.mu.Unlock()
 	s.stop(ErrClosed)
 	var closeErr error
-	if s.out != nil {
-		closeErr = s.out.conn.Close()
+	if s.conn != nil {
+		closeErr = s.conn.conn.Close()
 	}
 	close(s.done)
 	s.side.ended()
@@ -1596,7 +1644,7 @@ func (w *connStream) put(frame []byte) error {
 	return nil
 }
 
-func (w *connStream) answer(frame []byte) {
+func (w *connStream) answer(frame []byte, _ int) {
 	if frame == nil {
 		return
 	}
@@ -1719,7 +1767,7 @@ func (b *batchStream) add() {
 	b.mu.Unlock()
 }
 
-func (b *batchStream) answer(frame []byte) {
+func (b *batchStream) answer(frame []byte, _ int) {
 	b.mu.Lock()
 	if frame != nil {
 		b.answers = append(b.answers, frame)
@@ -1731,11 +1779,11 @@ func (b *batchStream) answer(frame []byte) {
 		return
 	}
 	if len(b.answers) == 0 {
-		b.out.answer(nil)
+		b.out.answer(nil, 0)
 		return
 	}
 	all := append([]byte{'['}, bytes.Join(b.answers, []byte{','})...)
-	b.out.answer(append(all, ']'))
+	b.out.answer(append(all, ']'), 0)
 }
 
 // InMemory returns two ends of a connection within the process: what one

@@ -1,0 +1,2718 @@
+//go:build !mcp_nohttp
+
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	mrand "math/rand/v2"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// This file is Streamable HTTP, of every revision: first the server, then
+// what both halves share, then the client.
+
+// HTTPOptions say how an [HTTPHandler] works. The zero value is good for
+// most, and safe.
+type HTTPOptions struct {
+	// Server returns the server for a request; nil refuses it with 404. A
+	// nil function means the handler's own server for all.
+	Server func(*http.Request) *Server
+	// Principal names who sends a request, as authorization in front of the
+	// handler has established it: sessions and the state of requests belong
+	// to it. nil means that all are one.
+	Principal func(*http.Request) string
+
+	// Stateless serves revisions before 2026-07-28 without sessions: no
+	// session id, no GET, no questions to the client.
+	Stateless bool
+	// JSON answers every request with one JSON object, never with a stream:
+	// what a handler sends before its result is lost, and it cannot ask the
+	// client of an older revision. subscriptions/listen is a stream still.
+	JSON bool
+	// Silence is how long a request may go unanswered before its answer
+	// becomes a stream that is kept alive, and how often it is then; 0 means
+	// 15 seconds.
+	Silence time.Duration
+
+	// IdleTimeout is how long a session may be unused before it ends; 0 means
+	// 30 minutes, negative for ever. One with a running request or an open
+	// stream is in use.
+	IdleTimeout time.Duration
+	// MaxSessions is how many sessions there may be; 0 means 10000. Beyond,
+	// initialize is refused with 503.
+	MaxSessions int
+	// MaxBody is the size of the largest request in bytes; 0 means 4 MiB.
+	MaxBody int64
+	// Events keeps what was sent on streams, so that a client of a revision
+	// before 2026-07-28 can go on after its connection broke. nil means 16
+	// MiB in memory, in all.
+	Events EventStore
+
+	// Origins are the origins whose pages may use the handler, such as
+	// "https://app.example.com", or "*" for all: their requests are served
+	// and get CORS headers. Without them only pages of the handler's own
+	// origin are served, and on a loopback address those of other loopback
+	// origins.
+	Origins []string
+	// Hosts are the names, with or without a port, by which the handler may
+	// be called on a loopback address, besides loopback names: those of a
+	// reverse proxy in front of it. Other names there are a page's attempt
+	// to reach the handler by rebinding its own name.
+	Hosts []string
+	// Logger gets what the handler notices. nil logs nothing.
+	Logger *slog.Logger
+}
+
+// An HTTPHandler serves every revision at one URL, the MCP endpoint. Make one
+// with [NewHTTPHandler] and end it with Shutdown.
+//
+// Requests of 2026-07-28 each stand alone; earlier ones belong to a session
+// that initialize opens.
+type HTTPHandler struct {
+	server *Server
+	opts   HTTPOptions
+	log    *slog.Logger
+
+	mu       sync.Mutex
+	sessions map[string]*httpSession
+	opening  int                  // sessions that initialize is about to open
+	live     map[*postStream]bool // requests being served
+	sweeper  *time.Timer          // nil without sessions
+	closing  bool
+	idle     chan struct{}          // closed when live is empty, if someone waits
+	scopes   map[*Server]*httpScope // of servers with a Lifespan
+}
+
+// An httpScope is what the Lifespan of a server opened for the handler.
+type httpScope struct {
+	ctx  context.Context
+	life *lifespan
+	err  error
+	once sync.Once
+}
+
+// newSession makes a session of a server, whose handlers have the values of
+// its Lifespan. That is opened by the first session and ends with Shutdown.
+func (h *HTTPHandler) newSession(ctx context.Context, s *Server) (*ServerSession, error) {
+	if s.opts.Lifespan == nil {
+		return s.newSession(ctx), nil
+	}
+	h.mu.Lock()
+	scope := h.scopes[s]
+	if scope == nil {
+		scope = new(httpScope)
+		if h.scopes == nil {
+			h.scopes = make(map[*Server]*httpScope)
+		}
+		h.scopes[s] = scope
+	}
+	h.mu.Unlock()
+	scope.once.Do(func() { scope.ctx, scope.life, scope.err = s.begin(context.Background()) })
+	if scope.err != nil {
+		h.log.Error("mcp: Lifespan failed", "error", scope.err)
+		return nil, scope.err
+	}
+	ss := s.newSession(withValues{ctx, scope.ctx})
+	ss.life = scope.life
+	return ss, nil
+}
+
+// NewHTTPHandler returns a handler that serves s, which may be nil if opts
+// choose the server. opts may be nil.
+func NewHTTPHandler(s *Server, opts *HTTPOptions) *HTTPHandler {
+	h := &HTTPHandler{server: s, sessions: make(map[string]*httpSession), live: make(map[*postStream]bool)}
+	if opts != nil {
+		h.opts = *opts
+	}
+	o := &h.opts
+	if s == nil && o.Server == nil {
+		panic("mcp: NewHTTPHandler needs a server")
+	}
+	if h.log = o.Logger; h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Silence <= 0 {
+		o.Silence = 15 * time.Second
+	}
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = 30 * time.Minute
+	}
+	if o.MaxSessions <= 0 {
+		o.MaxSessions = 10000
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = 4 << 20
+	}
+	if o.Events == nil {
+		o.Events = NewMemoryEvents(16 << 20)
+	}
+	return h
+}
+
+// Headers of the protocol, in the form of net/http.
+const (
+	headerVersion   = "Mcp-Protocol-Version"
+	headerSession   = "Mcp-Session-Id"
+	headerMethod    = "Mcp-Method"
+	headerName      = "Mcp-Name"
+	headerParamName = "Mcp-Param-"
+	headerLastEvent = "Last-Event-Id"
+)
+
+const (
+	writeTime = 10 * time.Second // for one write, before the reader is given up
+	bodyTime  = time.Minute      // for the body of a request
+)
+
+// ServeHTTP serves the MCP endpoint.
+func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.guard(w, r) {
+		return
+	}
+	s := h.serverFor(w, r)
+	switch {
+	case s == nil:
+	case r.Method == http.MethodPost:
+		h.post(w, r, s)
+	case h.opts.Stateless || s.legacy() == nil || modernHeader(r):
+		methodNotAllowed(w, "POST")
+	case r.Method == http.MethodGet:
+		h.get(w, r)
+	case r.Method == http.MethodDelete:
+		h.delete(w, r)
+	default:
+		methodNotAllowed(w, "GET, POST, DELETE")
+	}
+}
+
+// serverFor returns the server for a request, or refuses it.
+func (h *HTTPHandler) serverFor(w http.ResponseWriter, r *http.Request) *Server {
+	s := h.server
+	if h.opts.Server != nil {
+		s = h.opts.Server(r)
+	}
+	if s == nil {
+		refuseHTTP(w, http.StatusNotFound, ID{}, Errorf(CodeInvalidRequest, "no server here"))
+	}
+	return s
+}
+
+// modernHeader reports whether a request says that it is of a revision
+// without sessions.
+func modernHeader(r *http.Request) bool {
+	rev := revisionOf(r.Header.Get(headerVersion))
+	return rev != nil && rev.modern
+}
+
+func methodNotAllowed(w http.ResponseWriter, allow string) {
+	w.Header().Set("Allow", allow)
+	refuseHTTP(w, http.StatusMethodNotAllowed, ID{}, Errorf(CodeInvalidRequest, "method not allowed"))
+}
+
+// refuseHTTP answers with a JSON-RPC error.
+func refuseHTTP(w http.ResponseWriter, status int, id ID, e *Error) {
+	writeJSON(w, status, appendError(nil, id, e))
+}
+
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
+	header := w.Header()
+	header["Content-Type"] = jsonType
+	header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(status)
+	writeSlowly(w, http.NewResponseController(w), body)
+}
+
+// writeSlowly writes as fast as the reader reads, and gives a reader up that
+// has stopped: deadlines are for a part, not for the whole.
+func writeSlowly(w io.Writer, control *http.ResponseController, b []byte) error {
+	defer control.SetWriteDeadline(time.Time{})
+	for len(b) > 0 {
+		part := b[:min(len(b), 128<<10)]
+		control.SetWriteDeadline(time.Now().Add(writeTime)) // where that is not to be had, nothing is bounded
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+		b = b[len(part):]
+	}
+	return nil
+}
+
+var jsonType = []string{"application/json"}
+
+// post takes one message, or a batch at 2025-03-26.
+func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, s *Server) {
+	accept := parseAccept(r.Header["Accept"])
+	if !accept.json && !accept.stream {
+		refuseHTTP(w, http.StatusNotAcceptable, ID{}, Errorf(CodeInvalidRequest, "the client must accept application/json and text/event-stream"))
+		return
+	}
+	if body := h.readBody(w, r); body != nil {
+		p := &posted{h: h, w: w, r: r, server: s, principal: h.principal(r), body: body, accept: accept}
+		p.serve()
+	}
+}
+
+func utf8Charset(params map[string]string) bool {
+	charset, ok := params["charset"]
+	return !ok || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "us-ascii")
+}
+
+// readBody returns the body of a request, of the right type and within bounds
+// of size and time, or refuses it and returns nil.
+func (h *HTTPHandler) readBody(w http.ResponseWriter, r *http.Request) []byte {
+	if typ, params, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || typ != "application/json" || !utf8Charset(params) {
+		refuseHTTP(w, http.StatusUnsupportedMediaType, ID{}, Errorf(CodeInvalidRequest, "the Content-Type must be application/json"))
+		return nil
+	}
+	max := h.opts.MaxBody
+	liftDeadlines(w, r)
+	buf := bytes.NewBuffer([]byte{})
+	if r.ContentLength > 0 {
+		buf.Grow(int(min(r.ContentLength, max, 1<<20)) + bytes.MinRead)
+	}
+	var err error = &http.MaxBytesError{Limit: max}
+	if r.ContentLength <= max {
+		_, err = buf.ReadFrom(http.MaxBytesReader(w, r.Body, max))
+	}
+	http.NewResponseController(w).SetReadDeadline(time.Time{})
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		w.Header().Set("Connection", "close")
+		refuseHTTP(w, http.StatusRequestEntityTooLarge, ID{}, Errorf(CodeInvalidRequest, "the body is larger than %d bytes", max))
+		return nil
+	case err != nil:
+		refuseHTTP(w, http.StatusBadRequest, ID{}, Errorf(CodeParseError, "the body ends early"))
+		return nil
+	}
+	return buf.Bytes()
+}
+
+// liftDeadlines takes away the time that the http.Server gives a request: it
+// must not end an answer that takes long, or a stream. The body gets its own.
+func liftDeadlines(w http.ResponseWriter, r *http.Request) {
+	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
+	if server == nil {
+		return
+	}
+	control := http.NewResponseController(w)
+	if server.WriteTimeout != 0 {
+		control.SetWriteDeadline(time.Time{})
+	}
+	if server.ReadTimeout == 0 {
+		control.SetReadDeadline(time.Now().Add(bodyTime))
+	}
+}
+
+// accepted is what a client can read.
+type accepted struct{ json, stream bool }
+
+// parseAccept reads Accept headers by their grammar (RFC 9110 section
+// 12.5.1); without one all is accepted.
+func parseAccept(values []string) (a accepted) {
+	if len(values) == 0 {
+		return accepted{true, true}
+	}
+	for _, value := range values {
+		for _, part := range strings.Split(value, ",") {
+			typ, params, err := mime.ParseMediaType(part)
+			if q, ok := params["q"]; err != nil && typ == "" || ok && strings.Trim(q, "0.") == "" {
+				continue
+			}
+			switch typ {
+			case "*/*":
+				a.json, a.stream = true, true
+			case "application/json", "application/*":
+				a.json = true
+			case "text/event-stream", "text/*":
+				a.stream = true
+			}
+		}
+	}
+	return a
+}
+
+// A posted is the body of a POST on its way to who serves it.
+type posted struct {
+	h         *HTTPHandler
+	w         http.ResponseWriter
+	r         *http.Request
+	server    *Server
+	principal string
+	body      []byte
+	accept    accepted
+}
+
+func (p *posted) refuse(status int, id ID, e *Error) { refuseHTTP(p.w, status, id, e) }
+
+// serve decides by the body which revision the message is of; the header must
+// agree (2026-07-28 basic/transports/streamable-http § Protocol Version
+// Header).
+func (p *posted) serve() {
+	versions := p.r.Header[headerVersion]
+	header := p.r.Header.Get(headerVersion)
+	named := revisionOf(header)
+	if members, ok := splitBatch(p.body); ok {
+		if named != nil && named.modern {
+			p.refuse(http.StatusBadRequest, ID{}, Errorf(CodeInvalidRequest, "the body must be one message"))
+		} else {
+			p.serveLegacy(Message{}, false, members)
+		}
+		return
+	}
+	m, isResponse, bad := decodeMessage(p.body)
+	if bad != nil {
+		p.refuse(http.StatusBadRequest, m.ID, bad)
+		return
+	}
+	var version string
+	var claims bool // the body says that it is of a revision without sessions
+	if m.IsRequest() {
+		params, bad := scanParams(m.Params)
+		if bad != nil {
+			p.refuse(http.StatusBadRequest, m.ID, bad)
+			return
+		}
+		version, _ = stringValue(params.version)
+		rev := revisionOf(version)
+		claims = params.version != nil && (rev == nil || rev.modern)
+	}
+	switch {
+	case len(versions) > 1:
+		p.refuse(http.StatusBadRequest, m.ID, Errorf(CodeHeaderMismatch, "%s is given twice", headerVersion))
+	case !p.server.modern() && (claims || header != "" && (named == nil || named.modern)):
+		// As a server of an earlier revision answers, so that the client turns to initialize.
+		p.refuse(http.StatusBadRequest, m.ID, Errorf(CodeInvalidRequest, "Unsupported protocol version"))
+	case claims && header != version, named != nil && named.modern && m.IsRequest() && version != "" && header != version:
+		p.refuse(http.StatusBadRequest, m.ID, Errorf(CodeHeaderMismatch, "%s is %q, but the request says %q", headerVersion, header, version))
+	case claims || header != "" && (named == nil || named.modern):
+		p.serveModern(m, isResponse, header, claims)
+	case p.server.legacy() == nil:
+		p.refuse(http.StatusBadRequest, m.ID, Errorf(CodeHeaderMismatch, "%s is missing, or of a revision that is not served", headerVersion))
+	default:
+		p.serveLegacy(m, isResponse, nil)
+	}
+}
+
+// serveModern serves a message that stands alone.
+func (p *posted) serveModern(m Message, isResponse bool, version string, claims bool) {
+	rev := p.server.revision(version)
+	switch {
+	case rev == nil || !rev.modern:
+		p.refuse(http.StatusBadRequest, m.ID, p.server.unsupported(version))
+		return
+	case isResponse:
+		p.refuse(http.StatusBadRequest, ID{}, Errorf(CodeInvalidRequest, "a client of %s sends no responses", version))
+		return
+	case !m.IsRequest():
+		p.notifyModern(m, rev)
+		return
+	case !claims:
+		p.refuse(http.StatusBadRequest, m.ID, missingMeta(metaProtocolVersion, metaClientCapabilities))
+		return
+	}
+	if bad := p.checkHeaders(&m); bad != nil {
+		p.refuse(http.StatusBadRequest, m.ID, bad)
+		return
+	}
+	if m.Method == methodInitialize {
+		p.refuse(http.StatusNotFound, m.ID, methodNotFound(m.Method))
+		return
+	}
+	ss, err := p.h.newSession(p.r.Context(), p.server)
+	if err != nil {
+		p.refuse(http.StatusInternalServerError, m.ID, errNoLifespan)
+		return
+	}
+	ps := p.stream(m)
+	ps.status = modernStatus
+	if !p.h.enter(ps, ss) {
+		p.refuse(http.StatusServiceUnavailable, m.ID, errShuttingDown)
+		return
+	}
+	defer p.h.leave(ps)
+	req := p.request(m, ss.core, ps)
+	req.mirrored = p.mirrored
+	if req := ss.core.accept(req); req != nil {
+		ps.keepAlive()
+		ss.core.serve(req)
+	}
+	ps.detach()
+	ss.core.close(nil)
+}
+
+// notifyModern serves a notification. Header rules for it are not defined
+// (2026-07-28 basic/transports/streamable-http § Server Validation).
+func (p *posted) notifyModern(m Message, rev *revision) {
+	ss, err := p.h.newSession(p.r.Context(), p.server)
+	if err != nil {
+		p.refuse(http.StatusInternalServerError, ID{}, errNoLifespan)
+		return
+	}
+	defer ss.core.close(nil)
+	req := p.request(m, ss.core, discard{})
+	var bad *Error
+	if req.params, bad = scanParams(req.Params); bad != nil {
+		p.refuse(http.StatusBadRequest, ID{}, bad)
+		return
+	}
+	req.rev = rev
+	p.w.WriteHeader(http.StatusAccepted)
+	http.NewResponseController(p.w).Flush() // the client need not wait for what is done with it
+	ss.core.run(ss.core.ctx, req)
+}
+
+// discard is the way out for a message that is not answered.
+type discard struct{}
+
+func (discard) room(context.Context) error { return nil }
+func (discard) put([]byte) error           { return nil }
+func (discard) answer([]byte, int)         {}
+
+// request makes the request that handlers see.
+func (p *posted) request(m Message, core *session, out stream) *Request {
+	return &Request{
+		Method: m.Method, ID: m.ID, Params: m.Params, session: core, out: out,
+		Header: p.r.Header, Principal: p.principal, values: p.r.Context(),
+	}
+}
+
+// stream makes the stream of this POST.
+func (p *posted) stream(m Message) *postStream {
+	ps := &postStream{h: p.h, id: m.ID, method: m.Method, done: make(chan struct{})}
+	ps.conn = &response{w: p.w, control: http.NewResponseController(p.w), accept: p.accept, log: p.h.log}
+	ps.only = p.h.opts.JSON && m.Method != methodListen && p.accept.json
+	return ps
+}
+
+var (
+	errShuttingDown = Errorf(CodeInternalError, "the server is shutting down")
+	errNoLifespan   = Errorf(CodeInternalError, "internal error")
+)
+
+// modernStatus is the status of an answer that is no stream
+// (2026-07-28 basic/transports/streamable-http).
+func modernStatus(code int) int {
+	switch code {
+	case CodeParseError, CodeInvalidRequest, CodeInvalidParams,
+		CodeHeaderMismatch, CodeMissingClientCapability, CodeUnsupportedProtocolVersion:
+		return http.StatusBadRequest
+	case CodeMethodNotFound:
+		return http.StatusNotFound
+	}
+	return http.StatusOK
+}
+
+// checkHeaders refuses a request whose headers do not say what its body says:
+// who routes by them must not be deceived
+// (2026-07-28 basic/transports/streamable-http § Server Validation).
+func (p *posted) checkHeaders(m *Message) *Error {
+	if bad := checkHeader(p.r.Header, headerMethod, m.Method, false); bad != nil {
+		return bad
+	}
+	params, bad := scanParams(m.Params)
+	if bad != nil {
+		return bad
+	}
+	if raw := namedBy(m.Method, params); raw != nil {
+		name, ok := stringValue(raw)
+		if !ok {
+			return nil // what serves the method refuses it
+		}
+		if bad := checkHeader(p.r.Header, headerName, name, true); bad != nil {
+			return bad
+		}
+	}
+	return nil
+}
+
+// namedBy returns the member of the params that Mcp-Name repeats, nil for a
+// method without one.
+func namedBy(method string, params *paramsView) []byte {
+	switch method {
+	case methodToolsCall, methodPromptsGet:
+		return params.name
+	case methodResourcesRead:
+		return params.uri
+	}
+	return nil
+}
+
+// checkHeader compares a header that must be there with what the body says.
+func checkHeader(h http.Header, name, want string, encoded bool) *Error {
+	values := h[name]
+	if len(values) != 1 {
+		return Errorf(CodeHeaderMismatch, "the header %s must be there, once", name)
+	}
+	got, ok := values[0], true
+	if encoded {
+		got, ok = decodeHeader(got)
+	}
+	if !ok || got != want {
+		return Errorf(CodeHeaderMismatch, "the header %s does not match the body", name)
+	}
+	return nil
+}
+
+// mirrored compares the Mcp-Param headers of a tool's call with its arguments
+// (2026-07-28 basic/transports/streamable-http § Custom Headers).
+func (p *posted) mirrored(params []headerParam, arguments []byte) *Error {
+	for _, param := range params {
+		name := http.CanonicalHeaderKey(headerParamName + param.header)
+		values, raw := p.r.Header[name], param.value(arguments)
+		switch {
+		case len(values) == 0 && raw == nil:
+			continue
+		case len(values) == 0:
+			return Errorf(CodeHeaderMismatch, "the header %s is missing", name)
+		case len(values) > 1:
+			return Errorf(CodeHeaderMismatch, "the header %s is given twice", name)
+		}
+		if text, ok := decodeHeader(values[0]); !ok || raw == nil || !param.equal(raw, text) {
+			return Errorf(CodeHeaderMismatch, "the header %s does not match the arguments", name)
+		}
+	}
+	return nil
+}
+
+// enter counts a request as being served, unless the handler shuts down.
+func (h *HTTPHandler) enter(ps *postStream, ss *ServerSession) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return false
+	}
+	ps.session = ss
+	h.live[ps] = true
+	return true
+}
+
+func (h *HTTPHandler) leave(ps *postStream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.live, ps)
+	if len(h.live) == 0 && h.idle != nil {
+		close(h.idle)
+		h.idle = nil
+	}
+}
+
+// Shutdown ends the handler: new requests are refused with 503, subscriptions
+// end with their result, running requests may finish until ctx ends, then all
+// sessions close. It returns ctx's error if it had to wait that long.
+func (h *HTTPHandler) Shutdown(ctx context.Context) error {
+	h.mu.Lock()
+	h.closing = true
+	for ps := range h.live {
+		ps.session.drain()
+	}
+	sessions := h.sessions
+	h.sessions = make(map[string]*httpSession)
+	if h.sweeper != nil {
+		h.sweeper.Stop()
+	}
+	for _, hs := range sessions {
+		hs.endGets()
+	}
+	var idle chan struct{}
+	if len(h.live) > 0 {
+		idle = make(chan struct{})
+		h.idle = idle
+	}
+	h.mu.Unlock()
+	var err error
+	if idle != nil {
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	h.mu.Lock()
+	left := make([]*postStream, 0, len(h.live))
+	for ps := range h.live {
+		left = append(left, ps)
+	}
+	h.mu.Unlock()
+	for _, ps := range left {
+		ps.session.core.close(nil)
+	}
+	for _, hs := range sessions {
+		hs.end()
+	}
+	h.mu.Lock()
+	scopes := h.scopes
+	h.mu.Unlock()
+	for _, scope := range scopes {
+		scope.life.end()
+		scope.life.await(cleanTime)
+	}
+	return err
+}
+
+// guard refuses what a page of another origin sends, and answers its
+// preflight (2026-07-28 basic/transports/streamable-http § Security).
+func (h *HTTPHandler) guard(w http.ResponseWriter, r *http.Request) bool {
+	local := onLoopback(r)
+	if local && !loopbackHost(r.Host) && !h.knownHost(r.Host) {
+		refuseHTTP(w, http.StatusForbidden, ID{}, Errorf(CodeInvalidRequest, "this host name is not served on a loopback address"))
+		return false
+	}
+	origins := r.Header["Origin"]
+	if len(origins) == 0 {
+		if r.Method == http.MethodOptions {
+			methodNotAllowed(w, "GET, POST, DELETE")
+			return false
+		}
+		return true
+	}
+	origin := origins[0]
+	listed := slices.Contains(h.opts.Origins, origin) || slices.Contains(h.opts.Origins, "*")
+	if len(origins) > 1 || !listed && !sameOrigin(origin, r.Host) && !(local && loopbackOrigin(origin)) {
+		refuseHTTP(w, http.StatusForbidden, ID{}, Errorf(CodeInvalidRequest, "pages of this origin are not served"))
+		return false
+	}
+	if listed {
+		header := w.Header()
+		header.Set("Access-Control-Allow-Origin", origin)
+		header.Add("Vary", "Origin")
+		header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After")
+	}
+	if r.Method != http.MethodOptions {
+		return true
+	}
+	if !listed || r.Header.Get("Access-Control-Request-Method") == "" {
+		methodNotAllowed(w, "GET, POST, DELETE")
+		return false
+	}
+	preflight(w, r)
+	return false
+}
+
+// preflight allows what clients of the protocol send.
+func preflight(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, name := range strings.Split(r.Header.Get("Access-Control-Request-Headers"), ",") {
+		name = strings.ToLower(strings.TrimSpace(name))
+		switch name {
+		case "accept", "authorization", "content-type", "last-event-id", "dpop", "traceparent", "tracestate", "baggage":
+		default:
+			if !strings.HasPrefix(name, "mcp-") || !isToken(name) {
+				continue
+			}
+		}
+		allowed = append(allowed, name)
+	}
+	header := w.Header()
+	header.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	if allowed != nil {
+		header.Set("Access-Control-Allow-Headers", strings.Join(allowed, ", "))
+	}
+	header.Add("Vary", "Access-Control-Request-Headers")
+	header.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// onLoopback reports whether a request came in on a loopback address.
+func onLoopback(r *http.Request) bool {
+	addr, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if addr == nil {
+		return false
+	}
+	ip, err := netip.ParseAddrPort(addr.String())
+	return err == nil && ip.Addr().Unmap().IsLoopback()
+}
+
+// loopbackHost reports whether a host, with or without a port, can only be
+// this machine.
+func loopbackHost(host string) bool {
+	host = withoutPort(host)
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// withoutPort returns a host without its port and without the brackets of
+// IPv6.
+func withoutPort(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+}
+
+func (h *HTTPHandler) knownHost(host string) bool {
+	return slices.ContainsFunc(h.opts.Hosts, func(known string) bool {
+		return strings.EqualFold(known, host) || strings.EqualFold(known, withoutPort(host))
+	})
+}
+
+// loopbackOrigin reports whether an origin is a page of this machine.
+func loopbackOrigin(origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && loopbackHost(u.Host)
+}
+
+// sameOrigin reports whether an origin is that of the host that was called.
+// The scheme is not known behind a proxy and does not count.
+func sameOrigin(origin, host string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return false
+	}
+	port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
+	return strings.EqualFold(strings.TrimSuffix(u.Host, port), strings.TrimSuffix(host, port))
+}
+
+// A response writes one HTTP response: either a JSON object or a stream of
+// events. It may be used until end, which whoever serves the request calls
+// before it returns. Under the lock of who has it.
+type response struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	accept  accepted
+	log     *slog.Logger
+	started bool  // the stream has begun
+	failed  error // why nothing more can be written
+	buf     []byte
+}
+
+// start begins the stream.
+func (c *response) start() {
+	if c.started {
+		return
+	}
+	c.started = true
+	header := c.w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-cache, no-transform")
+	header.Set("X-Accel-Buffering", "no") // proxies must not hold events back
+	c.w.WriteHeader(http.StatusOK)
+}
+
+// event writes one event; a name or an id that is "" is left out.
+func (c *response) event(name, id string, data []byte) error {
+	c.start()
+	c.buf = c.buf[:0]
+	if name != "" {
+		c.buf = append(append(append(c.buf, "event: "...), name...), '\n')
+	}
+	if id != "" {
+		c.buf = append(append(append(c.buf, "id: "...), id...), '\n')
+	}
+	c.buf = append(append(append(c.buf, "data: "...), data...), "\n\n"...)
+	return c.write(c.buf)
+}
+
+// comment writes what readers ignore: it keeps the connection open.
+func (c *response) comment() error {
+	c.start()
+	return c.write([]byte(": still here\n\n"))
+}
+
+// write writes and flushes, and gives a reader up that is too slow for it.
+func (c *response) write(b []byte) error {
+	if c.failed != nil {
+		return c.failed
+	}
+	if err := writeSlowly(c.w, c.control, b); err != nil {
+		c.failed = fmt.Errorf("mcp: the client does not read: %w", err)
+	} else if err := c.flush(); errors.Is(err, http.ErrNotSupported) {
+		c.log.Warn("mcp: events may be late: the http.ResponseWriter cannot flush")
+	} else if err != nil {
+		c.failed = fmt.Errorf("mcp: the client does not read: %w", err)
+	}
+	if len(c.buf) > 64<<10 {
+		c.buf = nil
+	}
+	return c.failed
+}
+
+func (c *response) flush() error {
+	c.control.SetWriteDeadline(time.Now().Add(writeTime))
+	defer c.control.SetWriteDeadline(time.Time{})
+	return c.control.Flush()
+}
+
+// A postStream is the way out of what one POST asked for.
+type postStream struct {
+	h       *HTTPHandler
+	id      ID     // of the request; zero for a batch
+	method  string // of the request
+	session *ServerSession
+	owner   *httpSession          // nil at 2026-07-28, and without sessions
+	number  string                // of the stream within the session, for event ids; "" without
+	only    bool                  // one JSON object, whatever happens
+	status  func(code int) int    // of an answer that is no stream
+	opened  func(code int) *Error // before the answer to initialize leaves
+
+	mu       sync.Mutex
+	conn     *response // nil while nobody reads
+	timer    *time.Timer
+	answered bool
+	done     chan struct{} // closed when there is nothing more to do for who holds conn
+}
+
+// keepAlive turns a long silence into a stream, and keeps it alive.
+func (ps *postStream) keepAlive() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.conn == nil || ps.only || !ps.conn.accept.stream {
+		return
+	}
+	ps.timer = time.AfterFunc(ps.h.opts.Silence, func() {
+		ps.mu.Lock()
+		defer ps.mu.Unlock()
+		if ps.conn != nil && !ps.answered {
+			ps.begin()
+			ps.conn.comment()
+			ps.timer.Reset(ps.h.opts.Silence)
+		}
+	})
+}
+
+// begin starts the stream: where the client could go on with it later, with
+// an event that says from where (2025-11-25 basic/transports § Sending
+// Messages to the Server).
+func (ps *postStream) begin() {
+	if ps.conn.started {
+		return
+	}
+	ps.conn.start()
+	if ps.number != "" && ps.session.primes() {
+		ps.conn.event("", ps.store(nil), nil)
+	}
+}
+
+// primes reports whether streams begin with an event without data.
+func (ss *ServerSession) primes() bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.rev == rev20251125
+}
+
+// store keeps an event for a client that comes back, and returns its id.
+func (ps *postStream) store(frame []byte) string {
+	if ps.number == "" {
+		return ""
+	}
+	return ps.owner.store(ps.number, frame)
+}
+
+// errOneAnswer is why a handler cannot send anything before its result.
+var errOneAnswer = errors.New("mcp: the answer over HTTP is one JSON object: nothing can be sent before it")
+
+// room: a reader that is too slow is given up, not waited for.
+func (ps *postStream) room(context.Context) error { return nil }
+
+func (ps *postStream) put(frame []byte) error {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	switch {
+	case ps.answered:
+		return ErrClosed
+	case ps.only || ps.conn != nil && !ps.conn.accept.stream:
+		return errOneAnswer
+	case ps.conn == nil:
+		if ps.number == "" {
+			return ErrClosed
+		}
+		ps.store(frame)
+		return nil
+	}
+	ps.begin()
+	return ps.write(frame)
+}
+
+// write writes an event. A reader that fails loses the stream; what it misses
+// is kept, if anything is.
+func (ps *postStream) write(frame []byte) error {
+	id := ps.store(frame)
+	err := ps.conn.event("", id, frame)
+	if err != nil && ps.number != "" {
+		ps.release()
+		return nil
+	}
+	return err
+}
+
+// answer sends the last frame. code is that of an error response, 0 for a
+// result; no frame means that a request was cancelled, or that there was none.
+func (ps *postStream) answer(frame []byte, code int) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.answered {
+		return
+	}
+	if ps.opened != nil {
+		if bad := ps.opened(code); bad != nil {
+			code, frame = bad.Code, appendError(nil, ps.id, bad)
+		}
+	}
+	if frame == nil && ps.owner != nil && !ps.id.IsZero() {
+		// Whoever waits for the POST has to be let go (2025-11-25 basic/utilities/cancellation).
+		code, frame = codeCancelled, appendError(nil, ps.id, Errorf(codeCancelled, "request cancelled"))
+	}
+	ps.answered = true
+	switch {
+	case ps.conn == nil:
+		if frame != nil {
+			ps.store(frame)
+		}
+	case ps.conn.started || !ps.conn.accept.json && frame != nil:
+		ps.begin()
+		if frame != nil {
+			ps.write(frame)
+		}
+	case frame == nil && ps.session.core.ctx.Err() == nil:
+		ps.conn.w.WriteHeader(http.StatusAccepted)
+	case frame != nil:
+		status := http.StatusOK
+		if code != 0 && ps.status != nil {
+			status = ps.status(code)
+		}
+		writeJSON(ps.conn.w, status, frame)
+	}
+	ps.release()
+	if ps.owner != nil {
+		ps.owner.forget(ps)
+	}
+}
+
+// codeCancelled tells a legacy client that its POST ends without a result.
+const codeCancelled = -32800
+
+// release lets go of the reader. Under ps.mu.
+func (ps *postStream) release() {
+	if ps.conn == nil {
+		return
+	}
+	ps.conn = nil
+	if ps.timer != nil {
+		ps.timer.Stop()
+	}
+	close(ps.done)
+}
+
+// detach takes the reader away: its request is about to return.
+func (ps *postStream) detach() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.release()
+}
+
+// CloseStream ends the stream of events that the request's answer travels on,
+// so that the connection is free; the client comes back for the answer after
+// retry. It does something only over HTTP at 2025-11-25, where a client can
+// come back (its basic/transports § Sending Messages to the Server).
+func (r *Request) CloseStream(retry time.Duration) {
+	ps, ok := r.out.(*postStream)
+	if !ok || ps.number == "" || !ps.session.primes() {
+		return
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.conn == nil || ps.answered || ps.only || !ps.conn.accept.stream {
+		return
+	}
+	ps.begin()
+	ps.conn.write(fmt.Appendf(nil, "retry: %d\n\n", max(retry.Milliseconds(), 1)))
+	ps.release()
+}
+
+// An httpSession is a session of a revision before 2026-07-28.
+type httpSession struct {
+	h         *HTTPHandler
+	id        string
+	principal string
+	ss        *ServerSession
+	old       bool // of HTTP+SSE: the session is one GET
+
+	mu      sync.Mutex
+	used    time.Time              // last
+	open    int                    // HTTP requests being served
+	streams int                    // how many there were
+	posts   map[string]*postStream // not answered yet, by number
+	gets    []*getStream           // newest last
+	waiting [][]byte               // for the first GET
+}
+
+// maxWaiting is how many messages wait for a client to open its stream.
+const maxWaiting = 64
+
+// legacy returns the newest served revision with sessions, nil if there is
+// none.
+func (s *Server) legacy() *revision {
+	for _, rev := range slices.Backward(s.revs) {
+		if !rev.modern {
+			return rev
+		}
+	}
+	return nil
+}
+
+// serveLegacy serves a message, or a batch, of a revision with sessions.
+func (p *posted) serveLegacy(m Message, isResponse bool, batch iter.Seq[[]byte]) {
+	switch {
+	case m.Method == methodInitialize && m.IsRequest():
+		p.initialize(m)
+		return
+	case p.h.opts.Stateless:
+		p.serveStateless(m, isResponse, batch)
+		return
+	}
+	hs, status, bad := p.h.session(p.r, p.principal)
+	if bad != nil {
+		p.refuse(status, m.ID, bad)
+		return
+	}
+	defer hs.leave()
+	p.deliver(m, isResponse, batch, hs.ss, hs)
+}
+
+// session finds the session that a request belongs to, and marks it as used
+// until leave.
+func (h *HTTPHandler) session(r *http.Request, principal string) (*httpSession, int, *Error) {
+	ids := r.Header[headerSession]
+	if len(ids) != 1 || ids[0] == "" {
+		return nil, http.StatusBadRequest, Errorf(CodeInvalidRequest, "the header Mcp-Session-Id must be there, once: initialize opens a session")
+	}
+	hs := h.lookUp(ids[0], principal, false)
+	if hs == nil {
+		return nil, http.StatusNotFound, Errorf(CodeInvalidRequest, "no such session: initialize opens one")
+	}
+	return hs, 0, nil
+}
+
+// lookUp returns the session of an id, marked as used until leave; nil if
+// there is none. Another's session is as good as none
+// (2025-11-25 basic/security_best_practices § Session Hijacking).
+func (h *HTTPHandler) lookUp(id, principal string, old bool) *httpSession {
+	h.mu.Lock()
+	hs := h.sessions[id]
+	h.mu.Unlock()
+	if hs == nil || hs.old != old || hs.principal != principal || !hs.enter() {
+		return nil
+	}
+	return hs
+}
+
+func (hs *httpSession) enter() bool {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if hs.ss.core.ctx.Err() != nil {
+		return false
+	}
+	hs.open++
+	return true
+}
+
+func (hs *httpSession) leave() {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	hs.open--
+	hs.used = time.Now()
+}
+
+// initialize opens a session, if all goes well: nothing is kept before.
+func (p *posted) initialize(m Message) {
+	h := p.h
+	ss, err := h.newSession(context.Background(), p.server)
+	if err != nil {
+		p.refuse(http.StatusInternalServerError, m.ID, errNoLifespan)
+		return
+	}
+	ps := p.stream(m)
+	if !h.enter(ps, ss) {
+		p.refuse(http.StatusServiceUnavailable, m.ID, errShuttingDown)
+		return
+	}
+	defer h.leave(ps)
+	if !h.opts.Stateless {
+		hs := &httpSession{h: h, id: newSessionID(), principal: p.principal, ss: ss, used: time.Now()}
+		ss.core.out = hs
+		if !h.reserve() {
+			p.w.Header().Set("Retry-After", "60")
+			p.refuse(http.StatusServiceUnavailable, m.ID, Errorf(CodeInternalError, "there are too many sessions"))
+			return
+		}
+		ps.opened = func(code int) *Error {
+			ss.mu.Lock()
+			initialized := ss.rev != nil // middleware may have answered itself
+			ss.mu.Unlock()
+			if h.open(hs, code == 0 && initialized) {
+				p.w.Header().Set(headerSession, hs.id)
+			}
+			return nil
+		}
+	}
+	req := ss.core.accept(p.request(m, ss.core, ps))
+	if req != nil {
+		ps.keepAlive()
+		ss.core.serve(req)
+	}
+	ps.detach()
+	if h.opts.Stateless || req == nil {
+		ss.core.close(nil)
+	}
+}
+
+func newSessionID() string {
+	id := make([]byte, 16)
+	rand.Read(id)
+	return hex.EncodeToString(id)
+}
+
+// reserve makes room for a session that is about to open.
+func (h *HTTPHandler) reserve() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.sessions)+h.opening >= h.opts.MaxSessions {
+		return false
+	}
+	h.opening++
+	return true
+}
+
+// open takes a session in whose room is reserved, if initialize succeeded.
+func (h *HTTPHandler) open(hs *httpSession, ok bool) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.opening--
+	if !ok || h.closing {
+		go hs.ss.core.close(nil)
+		return false
+	}
+	h.sessions[hs.id] = hs
+	if h.sweeper == nil && h.opts.IdleTimeout > 0 {
+		h.sweeper = time.AfterFunc(h.opts.IdleTimeout/4, h.sweep)
+	}
+	return true
+}
+
+// sweep ends the sessions that have been idle for too long. There is one
+// timer for all of them.
+func (h *HTTPHandler) sweep() {
+	limit := time.Now().Add(-h.opts.IdleTimeout)
+	var old []*httpSession
+	h.mu.Lock()
+	for id, hs := range h.sessions {
+		if hs.idleSince(limit) {
+			delete(h.sessions, id)
+			old = append(old, hs)
+		}
+	}
+	if len(h.sessions) > 0 && !h.closing {
+		h.sweeper = time.AfterFunc(h.opts.IdleTimeout/4, h.sweep)
+	} else {
+		h.sweeper = nil
+	}
+	h.mu.Unlock()
+	for _, hs := range old {
+		hs.end()
+	}
+}
+
+// idleSince reports whether nothing has happened since then and nothing runs.
+func (hs *httpSession) idleSince(t time.Time) bool {
+	core := hs.ss.core
+	core.mu.Lock()
+	busy := core.busy
+	core.mu.Unlock()
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	return core.ctx.Err() != nil || busy == 0 && hs.open == 0 && hs.used.Before(t)
+}
+
+// end closes a session that the handler has let go of.
+func (hs *httpSession) end() {
+	hs.ss.core.close(nil)
+	hs.endGets()
+	hs.h.opts.Events.Drop(context.Background(), hs.id)
+}
+
+func (hs *httpSession) endGets() {
+	hs.mu.Lock()
+	gets := hs.gets
+	hs.gets = nil
+	hs.mu.Unlock()
+	for _, g := range gets {
+		g.end()
+	}
+}
+
+// delete ends a session for its client.
+func (h *HTTPHandler) delete(w http.ResponseWriter, r *http.Request) {
+	hs, status, bad := h.session(r, h.principal(r))
+	if bad != nil {
+		refuseHTTP(w, status, ID{}, bad)
+		return
+	}
+	defer hs.leave()
+	h.mu.Lock()
+	delete(h.sessions, hs.id)
+	h.mu.Unlock()
+	hs.end()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (h *HTTPHandler) principal(r *http.Request) string {
+	if h.opts.Principal == nil {
+		return ""
+	}
+	return h.opts.Principal(r)
+}
+
+// deliver gives a message, or a batch, to a session and answers the POST.
+// Losing the connection cancels nothing (2025-11-25 basic/transports §
+// Sending Messages to the Server).
+func (p *posted) deliver(m Message, isResponse bool, batch iter.Seq[[]byte], ss *ServerSession, hs *httpSession) {
+	if batch == nil && !m.IsRequest() {
+		ss.core.route(m, isResponse, nil, discard{})
+		p.w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	ps := p.stream(m)
+	if batch != nil {
+		ps.status = func(code int) int { return http.StatusBadRequest } // the batch itself is refused
+	}
+	if !p.h.enter(ps, ss) {
+		p.refuse(http.StatusServiceUnavailable, m.ID, errShuttingDown)
+		return
+	}
+	defer p.h.leave(ps)
+	if ps.owner = hs; hs != nil {
+		hs.adopt(ps)
+	}
+	ps.keepAlive()
+	if batch != nil {
+		ss.core.deliverBatch(batch, ps)
+	} else if req := ss.core.accept(p.request(m, ss.core, ps)); req != nil {
+		go ss.core.serve(req)
+	}
+	select {
+	case <-ps.done:
+	case <-p.r.Context().Done():
+	}
+	ps.detach()
+}
+
+// serveStateless serves a message of a revision with sessions without one:
+// the header says which (absent: 2025-03-26), and nothing is known of the
+// client.
+func (p *posted) serveStateless(m Message, isResponse bool, batch iter.Seq[[]byte]) {
+	rev := revisionOf(p.r.Header.Get(headerVersion))
+	if rev == nil {
+		rev = rev20250326
+	}
+	if !slices.Contains(p.server.revs, rev) {
+		rev = p.server.legacy()
+	}
+	ss, err := p.h.newSession(p.r.Context(), p.server)
+	if err != nil {
+		p.refuse(http.StatusInternalServerError, m.ID, errNoLifespan)
+		return
+	}
+	ss.rev, ss.client = rev, &clientFacts{}
+	ss.core.batches = rev.batches
+	p.deliver(m, isResponse, batch, ss, nil)
+	ss.core.close(nil)
+}
+
+// adopt gives a stream its number.
+func (hs *httpSession) adopt(ps *postStream) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	hs.streams++
+	ps.number = strconv.Itoa(hs.streams)
+	if hs.posts == nil {
+		hs.posts = make(map[string]*postStream)
+	}
+	hs.posts[ps.number] = ps
+}
+
+func (hs *httpSession) forget(ps *postStream) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	delete(hs.posts, ps.number)
+}
+
+// store keeps an event of a stream and returns its id, "" if that failed.
+func (hs *httpSession) store(stream string, frame []byte) string {
+	id, err := hs.h.opts.Events.Append(context.Background(), hs.id, stream, frame)
+	if err != nil {
+		hs.h.log.Error("mcp: an event was not kept", "error", err)
+		return ""
+	}
+	return id
+}
+
+// A getStream is an open GET.
+type getStream struct {
+	mu   sync.Mutex
+	conn *response
+	done chan struct{}
+}
+
+func (g *getStream) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.conn != nil {
+		g.conn = nil
+		close(g.done)
+	}
+}
+
+// event writes an event and reports whether it could.
+func (g *getStream) event(name, id string, frame []byte) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.conn != nil && g.conn.event(name, id, frame) == nil
+}
+
+// noStream is the number of the stream of all that belongs to no request.
+const noStream = "0"
+
+func (hs *httpSession) room(context.Context) error { return nil }
+
+// put sends what belongs to no request: on one GET, or to the one that comes
+// (2025-11-25 basic/transports § Listening for Messages from the Server).
+func (hs *httpSession) put(frame []byte) error {
+	for {
+		hs.mu.Lock()
+		if len(hs.gets) == 0 {
+			if len(hs.waiting) >= maxWaiting {
+				hs.waiting = hs.waiting[1:]
+			}
+			hs.waiting = append(hs.waiting, frame)
+			hs.mu.Unlock()
+			return nil
+		}
+		g := hs.gets[len(hs.gets)-1]
+		hs.mu.Unlock()
+		if g.event("", hs.store(noStream, frame), frame) {
+			return nil
+		}
+		hs.drop(g)
+	}
+}
+
+// answer: what answers no request of a POST goes nowhere.
+func (hs *httpSession) answer([]byte, int) {}
+
+func (hs *httpSession) drop(g *getStream) {
+	hs.mu.Lock()
+	hs.gets = slices.DeleteFunc(hs.gets, func(other *getStream) bool { return other == g })
+	hs.mu.Unlock()
+	g.end()
+}
+
+// get serves the stream of what belongs to no request, or lets a client go on
+// with a stream whose connection it lost.
+func (h *HTTPHandler) get(w http.ResponseWriter, r *http.Request) {
+	if !parseAccept(r.Header["Accept"]).stream {
+		refuseHTTP(w, http.StatusNotAcceptable, ID{}, Errorf(CodeInvalidRequest, "the client must accept text/event-stream"))
+		return
+	}
+	if v := r.Header.Get(headerVersion); v != "" && revisionOf(v) == nil {
+		refuseHTTP(w, http.StatusBadRequest, ID{}, Errorf(CodeInvalidRequest, "Unsupported protocol version"))
+		return
+	}
+	hs, status, bad := h.session(r, h.principal(r))
+	if bad != nil {
+		refuseHTTP(w, status, ID{}, bad)
+		return
+	}
+	defer hs.leave()
+	conn := h.openStream(w, r)
+	last := r.Header.Get(headerLastEvent)
+	if last == "" {
+		hs.listen(r.Context(), conn, nil)
+		return
+	}
+	stream, events, err := h.opts.Events.After(r.Context(), hs.id, last)
+	if err != nil {
+		refuseHTTP(w, http.StatusBadRequest, ID{}, Errorf(CodeInvalidRequest, "the header Last-Event-ID names no event that is kept"))
+		return
+	}
+	if stream == noStream {
+		hs.listen(r.Context(), conn, events)
+		return
+	}
+	hs.resume(r.Context(), conn, stream, last)
+}
+
+// openStream makes a stream of the response to a GET.
+func (h *HTTPHandler) openStream(w http.ResponseWriter, r *http.Request) *response {
+	liftDeadlines(w, r)
+	control := http.NewResponseController(w)
+	control.SetReadDeadline(time.Time{})
+	return &response{w: w, control: control, accept: accepted{stream: true}, log: h.log}
+}
+
+// listen holds a GET open.
+func (hs *httpSession) listen(ctx context.Context, conn *response, missed []Event) {
+	g := &getStream{conn: conn, done: make(chan struct{})}
+	conn.start()
+	if missed == nil && hs.ss.primes() {
+		conn.event("", hs.store(noStream, nil), nil)
+	} else {
+		conn.comment()
+	}
+	for _, e := range missed {
+		conn.event("", e.ID, e.Data)
+	}
+	g.mu.Lock()
+	hs.mu.Lock()
+	hs.gets = append(hs.gets, g)
+	waiting := hs.waiting
+	hs.waiting = nil
+	hs.mu.Unlock()
+	for _, frame := range waiting {
+		conn.event("", hs.store(noStream, frame), frame)
+	}
+	g.mu.Unlock()
+	defer hs.drop(g)
+	hs.hold(ctx, g)
+}
+
+// hold keeps a GET open until either side has enough of it.
+func (hs *httpSession) hold(ctx context.Context, g *getStream) {
+	ticker := time.NewTicker(hs.h.opts.Silence)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			g.mu.Lock()
+			alive := g.conn != nil && g.conn.comment() == nil
+			g.mu.Unlock()
+			if !alive {
+				return
+			}
+		case <-g.done:
+			return
+		case <-ctx.Done():
+			return
+		case <-hs.ss.core.ctx.Done():
+			return
+		}
+	}
+}
+
+// resume goes on with the stream of an earlier POST, until its answer.
+func (hs *httpSession) resume(ctx context.Context, conn *response, stream, last string) {
+	hs.mu.Lock()
+	ps := hs.posts[stream]
+	hs.mu.Unlock()
+	if ps != nil {
+		ps.mu.Lock()
+	}
+	_, events, err := hs.h.opts.Events.After(ctx, hs.id, last) // no event is added meanwhile
+	conn.start()
+	for _, e := range events {
+		if len(e.Data) > 0 && err == nil {
+			err = conn.event("", e.ID, e.Data)
+		}
+	}
+	if err == nil && len(events) == 0 {
+		conn.comment()
+	}
+	if ps == nil {
+		return
+	}
+	if ps.answered || err != nil {
+		ps.mu.Unlock()
+		return
+	}
+	ps.release() // a connection that was not known to be lost
+	ps.conn, ps.done = conn, make(chan struct{})
+	done := ps.done
+	ps.mu.Unlock()
+	ps.keepAlive()
+	select {
+	case <-done:
+		return
+	case <-ctx.Done():
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.conn == conn {
+		ps.release()
+	}
+}
+
+// An EventStore keeps the events of streams of revisions before 2026-07-28,
+// so that clients can go on with a stream after its connection broke. Its
+// methods may be called concurrently. Sessions and streams are named by the
+// handler; handlers that share sessions can share a store.
+type EventStore interface {
+	// Append keeps an event and returns its id: unique within the session
+	// and printable ASCII. data may be empty.
+	Append(ctx context.Context, session, stream string, data []byte) (id string, err error)
+	// After returns the stream that the event with an id belongs to, and its
+	// events after that one. An id that is not known is an error.
+	After(ctx context.Context, session, id string) (stream string, events []Event, err error)
+	// Drop forgets the events of a session.
+	Drop(ctx context.Context, session string) error
+}
+
+// An Event is an event of a stream.
+type Event struct {
+	ID   string
+	Data []byte
+}
+
+// NewMemoryEvents returns an EventStore that keeps up to maxBytes in memory;
+// beyond, the oldest events are forgotten.
+func NewMemoryEvents(maxBytes int) EventStore {
+	return &memoryEvents{max: maxBytes, sessions: make(map[string]*memorySession)}
+}
+
+type memoryEvents struct {
+	mu       sync.Mutex
+	max      int
+	size     int
+	order    []*memoryEvent // oldest first
+	sessions map[string]*memorySession
+}
+
+type memorySession struct {
+	last    int                       // number of the last event, of all streams
+	streams map[string][]*memoryEvent // oldest first
+}
+
+type memoryEvent struct {
+	session, stream string
+	number          int
+	data            []byte
+	gone            bool
+}
+
+// eventCost is what an event costs beside its data.
+const eventCost = 128
+
+func (e *memoryEvent) id() string { return e.stream + "-" + strconv.Itoa(e.number) }
+
+func (m *memoryEvents) Append(_ context.Context, session, stream string, data []byte) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sessions[session]
+	if s == nil {
+		s = &memorySession{streams: make(map[string][]*memoryEvent)}
+		m.sessions[session] = s
+	}
+	s.last++
+	e := &memoryEvent{session: session, stream: stream, number: s.last, data: bytes.Clone(data)}
+	s.streams[stream] = append(s.streams[stream], e)
+	m.order = append(m.order, e)
+	m.size += len(data) + eventCost
+	for m.size > m.max && len(m.order) > 0 {
+		m.forget(m.order[0])
+		m.order = m.order[1:]
+	}
+	return e.id(), nil
+}
+
+// forget removes the oldest event of its stream. What counts the events of a
+// session stays until it is dropped: no id may come twice.
+func (m *memoryEvents) forget(e *memoryEvent) {
+	if e.gone {
+		return
+	}
+	m.size -= len(e.data) + eventCost
+	s := m.sessions[e.session]
+	if s.streams[e.stream] = s.streams[e.stream][1:]; len(s.streams[e.stream]) == 0 {
+		delete(s.streams, e.stream)
+	}
+}
+
+func (m *memoryEvents) After(_ context.Context, session, id string) (string, []Event, error) {
+	stream, _, _ := strings.Cut(id, "-")
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var kept []*memoryEvent
+	if s := m.sessions[session]; s != nil {
+		kept = s.streams[stream]
+	}
+	at := slices.IndexFunc(kept, func(e *memoryEvent) bool { return e.id() == id })
+	if at < 0 {
+		return "", nil, errors.New("mcp: no such event")
+	}
+	events := []Event{}
+	for _, e := range kept[at+1:] {
+		events = append(events, Event{ID: e.id(), Data: e.data})
+	}
+	return stream, events, nil
+}
+
+func (m *memoryEvents) Drop(_ context.Context, session string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sessions[session]
+	if s == nil {
+		return nil
+	}
+	for _, events := range s.streams {
+		for _, e := range events {
+			e.gone = true
+			m.size -= len(e.data) + eventCost
+		}
+	}
+	delete(m.sessions, session)
+	m.order = slices.DeleteFunc(m.order, func(e *memoryEvent) bool { return e.gone })
+	return nil
+}
+
+// encodeHeader writes a value so that it can travel in a header: as it is, if
+// that is safe, and in base64 between markers otherwise
+// (2026-07-28 basic/transports/streamable-http § Value Encoding).
+func encodeHeader(value string) string {
+	safe := value == strings.Trim(value, " \t") && !isEncodedHeader(value)
+	for i := 0; safe && i < len(value); i++ {
+		safe = value[i] >= ' ' && value[i] < 0x7f || value[i] == '\t'
+	}
+	if safe {
+		return value
+	}
+	return headerMark + base64.StdEncoding.EncodeToString([]byte(value)) + headerEnd
+}
+
+const headerMark, headerEnd = "=?base64?", "?="
+
+func isEncodedHeader(value string) bool {
+	return len(value) >= len(headerMark)+len(headerEnd) && strings.HasPrefix(value, headerMark) && strings.HasSuffix(value, headerEnd)
+}
+
+// decodeHeader reads what encodeHeader wrote. A value with characters that
+// are not permitted is refused.
+func decodeHeader(value string) (string, bool) {
+	for i := range len(value) {
+		if c := value[i]; c < ' ' && c != '\t' || c >= 0x7f {
+			return "", false
+		}
+	}
+	if !isEncodedHeader(value) {
+		return value, true
+	}
+	text, err := base64.StdEncoding.Strict().DecodeString(value[len(headerMark) : len(value)-len(headerEnd)])
+	return string(text), err == nil
+}
+
+// An HTTPError is the answer of an HTTP server that is no answer of the
+// protocol's.
+type HTTPError struct {
+	Method string // of the request
+	Status int
+	Type   string // the Content-Type
+	Body   string // the beginning of it
+}
+
+// Error says what came instead of an answer.
+func (e *HTTPError) Error() string {
+	text := fmt.Sprintf("mcp: the answer to %s is %d %s, %q", e.Method, e.Status, http.StatusText(e.Status), e.Type)
+	if e.Body != "" {
+		text += fmt.Sprintf(": %.200q", e.Body)
+	}
+	return text
+}
+
+// unknownRevision reports whether this is how a server answers that does not
+// know the revision it was asked in (2026-07-28 basic/transports/
+// streamable-http § Backward Compatibility): not one that wants credentials,
+// is overloaded or has failed.
+func (e *HTTPError) unknownRevision() bool {
+	switch e.Status {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusProxyAuthRequired,
+		http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	}
+	return e.Status >= 400 && e.Status < 500
+}
+
+// HTTP is the transport to a server at a URL, of every revision.
+type HTTP struct {
+	// URL is the MCP endpoint.
+	URL string
+	// Client makes the requests; nil means one with the settings of
+	// [http.DefaultTransport]. Its Timeout, if any, cuts streams, too.
+	// Redirects to another origin are never followed, whatever it says.
+	Client *http.Client
+	// Header is sent with every request. It cannot replace what the protocol
+	// says itself.
+	Header http.Header
+	// Auth supplies credentials; nil means none.
+	Auth Authorizer
+	// MaxMessage is the size of the largest answer or event in bytes; 0 means
+	// 16 MiB and 64 KiB.
+	MaxMessage int
+	// Retries is how often in a row, and without anything new, a stream that
+	// broke is asked for again; 0 means 5, negative means never.
+	Retries int
+	// NoStream does not open the stream on which a server of a revision
+	// before 2026-07-28 sends what belongs to no request.
+	NoStream bool
+	// Logger gets what the transport notices. nil logs nothing.
+	Logger *slog.Logger
+}
+
+// An Authorizer supplies the credentials of HTTP requests. Its methods may be
+// called concurrently.
+type Authorizer interface {
+	// Authorize adds credentials to a request that is about to be sent.
+	Authorize(ctx context.Context, r *http.Request) error
+	// Challenge is shown a response of status 401 or 403, without its body,
+	// and reports whether the request should be sent once more, with other
+	// credentials.
+	Challenge(ctx context.Context, r *http.Response) (again bool, err error)
+}
+
+// Connect prepares a connection. Nothing is sent before the first message.
+func (t *HTTP) Connect(context.Context) (Conn, error) {
+	u, err := url.Parse(t.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("mcp: %q is not an http or https URL", t.URL)
+	}
+	c := &httpConn{
+		t: *t, url: u, in: make(chan incoming, 16), running: make(map[ID]context.CancelFunc),
+		tools: make(map[string][]headerParam), log: t.Logger,
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.t.MaxMessage <= 0 {
+		c.t.MaxMessage = 16<<20 + 64<<10
+	}
+	if c.t.Retries == 0 {
+		c.t.Retries = 5
+	}
+	if t.Client != nil {
+		c.client = *t.Client
+	} else if base, ok := http.DefaultTransport.(*http.Transport); ok {
+		own := base.Clone()
+		own.MaxIdleConnsPerHost = 64
+		c.client.Transport, c.idle = own, own.CloseIdleConnections
+	}
+	c.client.CheckRedirect = sameOriginOnly(c.client.CheckRedirect)
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// silenceIsNoAnswer: over HTTP a server that does not answer is not taken for
+// an old one (2026-07-28 basic/transports/streamable-http § Backward
+// Compatibility).
+func (t *HTTP) silenceIsNoAnswer() {}
+
+// sameOriginOnly follows redirects that keep method, scheme and host: session
+// ids and keys in headers are for the server that they were given for.
+func sameOriginOnly(more func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
+	return func(r *http.Request, via []*http.Request) error {
+		first := via[0]
+		if r.Method != first.Method || r.URL.Scheme != first.URL.Scheme || r.URL.Host != first.URL.Host || len(via) > 5 {
+			return http.ErrUseLastResponse
+		}
+		if more != nil {
+			return more(r, via)
+		}
+		return nil
+	}
+}
+
+// An httpConn is the client's end of a connection: every message is a POST of
+// its own, and what comes back is read here.
+type httpConn struct {
+	t      HTTP
+	url    *url.URL
+	client http.Client
+	idle   func() // closes idle connections that are ours; may be nil
+	log    *slog.Logger
+	ctx    context.Context // ends with the connection
+	stop   context.CancelFunc
+	in     chan incoming
+
+	mu       sync.Mutex
+	running  map[ID]context.CancelFunc // POSTs of requests
+	tools    map[string][]headerParam  // of the tools that have been listed
+	version  string                    // to say in headers of messages that do not say it themselves
+	modern   bool
+	session  string                                        // the id; "" without
+	renewals int                                           // how often there was a new one
+	opening  *Message                                      // initialize, to say it again
+	opened   chan struct{}                                 // closed when notifications/initialized has been sent; nil before
+	last     chan struct{}                                 // closed when the notification before has been sent
+	renewing chan struct{}                                 // closed when a new session is open, or not
+	post     func(ctx context.Context, frame []byte) error // instead, with a server of HTTP+SSE
+	close    sync.Once
+}
+
+// incoming is what Read returns.
+type incoming struct {
+	frame []byte
+	err   error
+}
+
+func (c *httpConn) Read(ctx context.Context) ([]byte, error) {
+	select {
+	case in := <-c.in:
+		return in.frame, in.err
+	case <-c.ctx.Done():
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// push hands something to Read.
+func (c *httpConn) push(frame []byte, err error) {
+	select {
+	case c.in <- incoming{frame, err}:
+	case <-c.ctx.Done():
+	}
+}
+
+// Write sends a message; it does not wait for what comes of it.
+func (c *httpConn) Write(_ context.Context, frame []byte) error {
+	if c.ctx.Err() != nil {
+		return ErrClosed
+	}
+	frame = bytes.Clone(frame)
+	m, isResponse, bad := decodeMessage(frame)
+	switch {
+	case bad != nil:
+		return bad
+	case m.Method == notifyCancelled && c.cancelled(&m):
+		return nil // closing the stream says so (2026-07-28 basic/patterns/cancellation)
+	case m.IsRequest():
+		ctx, cancel := context.WithCancel(c.ctx)
+		c.mu.Lock()
+		c.running[m.ID] = cancel
+		if m.Method == methodInitialize {
+			c.opening = &m
+		}
+		opened := c.opened
+		c.mu.Unlock()
+		go c.request(ctx, cancel, &m, frame, opened)
+	case isResponse:
+		go c.send(&m, frame, nil, nil)
+	default:
+		sent := make(chan struct{})
+		c.mu.Lock()
+		before := c.last
+		c.last = sent
+		if m.Method == notifyInitialized {
+			c.opened = sent
+		}
+		c.mu.Unlock()
+		go c.send(&m, frame, before, sent)
+	}
+	return nil
+}
+
+// cancelled ends the POST of a request that is no longer wanted, at a
+// revision where that is how the server gets to know it. An earlier one is
+// told by the notification.
+func (c *httpConn) cancelled(m *Message) bool {
+	var p CancelledParams
+	if decodeAt(m.Params, &p, revLatest, false) != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cancel := c.running[p.RequestID]
+	if cancel != nil && c.modern {
+		cancel()
+	} else if cancel != nil { // the server ends the POST, but we do not wait for ever
+		time.AfterFunc(sendTime, cancel)
+	}
+	return c.modern
+}
+
+// send sends what has no answer, after the one before.
+func (c *httpConn) send(m *Message, frame []byte, before, sent chan struct{}) {
+	if sent != nil {
+		defer close(sent)
+	}
+	if before != nil {
+		select {
+		case <-before:
+		case <-c.ctx.Done():
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, sendTime)
+	defer cancel()
+	err := c.exchange(ctx, m, frame, func(r *http.Response) error { return nil })
+	if err != nil && c.ctx.Err() == nil {
+		c.log.Warn("mcp: message not delivered", "method", m.Method, "error", err)
+	}
+	c.mu.Lock()
+	streams := c.post == nil && !c.t.NoStream
+	c.mu.Unlock()
+	if m.Method == notifyInitialized && streams && c.ctx.Err() == nil {
+		asked := make(chan struct{})
+		go c.listen(sync.OnceFunc(func() { close(asked) }))
+		select { // so that nothing of the server's is missed that a call brings about
+		case <-asked:
+		case <-ctx.Done():
+		}
+	}
+}
+
+const (
+	sendTime  = 30 * time.Second // for a message without an answer
+	closeTime = 2 * time.Second  // to say goodbye
+)
+
+// request sends a request and passes on what comes back.
+func (c *httpConn) request(ctx context.Context, cancel context.CancelFunc, m *Message, frame []byte, opened chan struct{}) {
+	defer cancel()
+	if opened != nil { // notifications/initialized goes first
+		select {
+		case <-opened:
+		case <-ctx.Done():
+		}
+	}
+	err := c.exchange(ctx, m, frame, func(r *http.Response) error { return c.answer(ctx, m, r) })
+	if err != nil {
+		err = c.refreshed(ctx, m, frame, err)
+	}
+	c.mu.Lock()
+	delete(c.running, m.ID)
+	c.mu.Unlock()
+	if err != nil && ctx.Err() == nil {
+		c.push(nil, &CallError{ID: m.ID, Err: err})
+	}
+}
+
+// exchange sends a message and gives the response to read, if it is one of
+// the protocol's. A session that the server has lost is opened anew, once
+// (2025-11-25 basic/transports § Session Management).
+func (c *httpConn) exchange(ctx context.Context, m *Message, frame []byte, read func(*http.Response) error) error {
+	c.mu.Lock()
+	post := c.post
+	c.mu.Unlock()
+	if post != nil {
+		return post(ctx, frame)
+	}
+	for again := false; ; again = true {
+		c.mu.Lock()
+		session, renewals := c.session, c.renewals
+		c.mu.Unlock()
+		header, err := c.headers(m, session)
+		if err != nil {
+			return err
+		}
+		r, err := c.do(ctx, http.MethodPost, header, frame)
+		if err != nil {
+			return err
+		}
+		if r.StatusCode == http.StatusNotFound && session != "" && !again && m.Method != methodInitialize {
+			drain(r)
+			if err := c.renew(ctx, renewals); err != nil {
+				return err
+			}
+			continue
+		}
+		err = c.readResponse(m, r, read)
+		if m.Method == methodInitialize && openSSE != nil && oldServer(err) {
+			if post := openSSE(ctx, c); post != nil {
+				c.mu.Lock()
+				c.post = post
+				c.mu.Unlock()
+				return post(ctx, frame)
+			}
+		}
+		return err
+	}
+}
+
+// openSSE tries the transport of 2024-11-05, in a build that has it: it opens
+// its stream and returns how to send messages.
+var openSSE func(ctx context.Context, c *httpConn) func(ctx context.Context, frame []byte) error
+
+// oldServer reports whether an error to initialize may come from a server of
+// HTTP+SSE (2026-07-28 basic/transports/streamable-http § Backward
+// Compatibility).
+func oldServer(err error) bool {
+	var e *HTTPError
+	return errors.As(err, &e) && (e.Status == http.StatusBadRequest || e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed)
+}
+
+// headers says in headers what the message says
+// (2026-07-28 basic/transports/streamable-http § Request Metadata).
+func (c *httpConn) headers(m *Message, session string) (http.Header, error) {
+	header := http.Header{"Content-Type": jsonType, "Accept": {"application/json, text/event-stream"}}
+	params, bad := scanParams(m.Params)
+	if bad != nil {
+		return nil, bad
+	}
+	version, stamped := stringValue(params.version)
+	c.mu.Lock()
+	if stamped {
+		c.version, c.modern = version, true
+	} else if m.Method == methodInitialize {
+		c.version, c.modern, c.session, session = "", false, "", ""
+	}
+	version = c.version
+	modern := c.modern
+	c.mu.Unlock()
+	if version != "" {
+		header[headerVersion] = []string{version}
+	}
+	if session != "" {
+		header[headerSession] = []string{session}
+	}
+	if !modern || m.Method == "" {
+		return header, nil
+	}
+	header[headerMethod] = []string{encodeHeader(m.Method)}
+	name, _ := stringValue(namedBy(m.Method, params))
+	if namedBy(m.Method, params) != nil {
+		header[headerName] = []string{encodeHeader(name)}
+	}
+	if m.Method != methodToolsCall {
+		return header, nil
+	}
+	c.mu.Lock()
+	mirrored := c.tools[name]
+	c.mu.Unlock()
+	for _, param := range mirrored {
+		if raw := param.value(params.arguments); raw != nil {
+			text, err := param.text(raw)
+			if err != nil {
+				return nil, fmt.Errorf("mcp: tool %s: %w", name, err)
+			}
+			header[http.CanonicalHeaderKey(headerParamName+param.header)] = []string{encodeHeader(text)}
+		}
+	}
+	return header, nil
+}
+
+// do sends one HTTP request, with credentials, and again if they were not
+// the right ones.
+func (c *httpConn) do(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+	return c.doAt(ctx, method, c.url, header, body)
+}
+
+func (c *httpConn) doAt(ctx context.Context, method string, to *url.URL, header http.Header, body []byte) (*http.Response, error) {
+	for again := false; ; again = true {
+		var content io.Reader
+		if body != nil {
+			content = bytes.NewReader(body)
+		}
+		r, err := http.NewRequestWithContext(ctx, method, to.String(), content)
+		if err != nil {
+			return nil, err
+		}
+		for name, values := range c.t.Header {
+			r.Header[http.CanonicalHeaderKey(name)] = values
+		}
+		for name, values := range header {
+			r.Header[name] = values
+		}
+		if c.t.Auth != nil {
+			if err := c.t.Auth.Authorize(ctx, r); err != nil {
+				return nil, err
+			}
+		}
+		response, err := c.client.Do(r)
+		if err != nil {
+			return nil, err
+		}
+		if again || c.t.Auth == nil || response.StatusCode != http.StatusUnauthorized && response.StatusCode != http.StatusForbidden {
+			return response, nil
+		}
+		retry, err := c.t.Auth.Challenge(ctx, response)
+		if err != nil {
+			drain(response)
+			return nil, err
+		}
+		if !retry {
+			return response, nil
+		}
+		drain(response)
+	}
+}
+
+// drain reads a little, so that the connection can be used again, and closes.
+func drain(r *http.Response) {
+	io.CopyN(io.Discard, r.Body, 64<<10)
+	r.Body.Close()
+}
+
+// readResponse reads the response to a POST: an answer of the protocol's
+// through read, anything else is an error.
+func (c *httpConn) readResponse(m *Message, r *http.Response, read func(*http.Response) error) error {
+	switch {
+	case r.StatusCode >= 200 && r.StatusCode < 300 && m.IsRequest():
+		defer r.Body.Close()
+		if m.Method == methodInitialize {
+			c.mu.Lock()
+			c.session = r.Header.Get(headerSession)
+			c.mu.Unlock()
+		}
+		return read(r)
+	case r.StatusCode >= 200 && r.StatusCode < 300:
+		drain(r)
+		return nil
+	}
+	defer drain(r)
+	typ := mediaType(r)
+	body, _ := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+	if typ == "application/json" {
+		if answer, isResponse, bad := decodeMessage(body); bad == nil && isResponse && answer.Error != nil && (answer.ID == m.ID || answer.ID.IsZero()) && m.IsRequest() {
+			if answer.Error.Code == CodeHeaderMismatch && m.Method == methodToolsCall {
+				return &refusedHeaders{answer.Error}
+			}
+			if known := isModernError(answer.Error); known || answer.ID == m.ID && r.StatusCode != http.StatusUnauthorized && r.StatusCode != http.StatusForbidden {
+				c.push(appendError(nil, m.ID, answer.Error), nil)
+				return nil
+			}
+		}
+	}
+	return &HTTPError{Method: m.Method, Status: r.StatusCode, Type: typ, Body: string(body)}
+}
+
+func mediaType(r *http.Response) string {
+	typ, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return r.Header.Get("Content-Type")
+	}
+	return typ
+}
+
+// refusedHeaders is the refusal of a tool's call whose headers do not match
+// what the server knows of the tool.
+type refusedHeaders struct{ peer *Error }
+
+func (e *refusedHeaders) Error() string { return e.peer.Error() }
+func (e *refusedHeaders) Unwrap() error { return e.peer }
+
+// refreshed lists the tools anew after their headers were refused, and sends
+// the call once more; any other error it returns
+// (2026-07-28 basic/transports/streamable-http § Custom Headers).
+func (c *httpConn) refreshed(ctx context.Context, m *Message, frame []byte, err error) error {
+	var refused *refusedHeaders
+	if !errors.As(err, &refused) {
+		return err
+	}
+	params, _ := scanParams(m.Params)
+	if c.relist(ctx, params.meta) == nil {
+		err = c.exchange(ctx, m, frame, func(r *http.Response) error { return c.answer(ctx, m, r) })
+	}
+	if errors.As(err, &refused) {
+		c.push(appendError(nil, m.ID, refused.peer), nil)
+		return nil
+	}
+	return err
+}
+
+// relist reads the list of tools for their headers.
+func (c *httpConn) relist(ctx context.Context, meta []byte) error {
+	var cursor []byte
+	for page := range maxPages {
+		params := append([]byte(`{"_meta":`), meta...)
+		if cursor != nil {
+			params = append(append(params, `,"cursor":`...), cursor...)
+		}
+		params = append(params, '}')
+		m := &Message{ID: StringID(fmt.Sprintf("tools-%d", page)), Method: methodToolsList, Params: params}
+		var result []byte
+		err := c.exchange(ctx, m, appendRequest(nil, m.ID, m.Method, params), func(r *http.Response) error {
+			return c.responses(ctx, m, r, func(frame []byte, answer *Message) { result = answer.Result })
+		})
+		if err != nil {
+			return err
+		}
+		c.learn(result)
+		if cursor = rawMember(result, "nextCursor"); cursor == nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// learn remembers which arguments of listed tools are sent in headers, and
+// returns the result without the tools whose marks are against the rules: they
+// cannot be called (2026-07-28 basic/transports/streamable-http § Custom
+// Headers).
+func (c *httpConn) learn(result []byte) []byte {
+	list := rawMember(result, "tools")
+	if !bytes.HasPrefix(list, []byte{'['}) || !bytes.Contains(list, []byte(headerKeyword)) {
+		return result
+	}
+	kept, dropped := []byte{'['}, false
+	s := scanner{data: list}
+	s.open('[')
+	for n := 0; s.more(']', n); n++ {
+		tool := s.skip()
+		name, _ := stringValue(rawMember(tool, "name"))
+		params, err := headerParams(rawMember(tool, "inputSchema"))
+		if err != nil {
+			c.log.Warn("mcp: tool left out", "tool", name, "error", err)
+			dropped = true
+			continue
+		}
+		c.mu.Lock()
+		if len(c.tools) < maxKnownTools {
+			c.tools[name] = params
+		}
+		c.mu.Unlock()
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept = append(kept, tool...)
+	}
+	if !dropped {
+		return result
+	}
+	at := bytes.Index(result, list)
+	return append(append(append(bytes.Clone(result[:at]), kept...), ']'), result[at+len(list):]...)
+}
+
+// maxKnownTools is of how many tools the headers are known.
+const maxKnownTools = 10000
+
+// answer passes on what comes back for a request, up to its response.
+func (c *httpConn) answer(ctx context.Context, m *Message, r *http.Response) error {
+	return c.responses(ctx, m, r, func(frame []byte, answer *Message) {
+		c.mu.Lock()
+		modern := c.modern
+		if m.Method == methodInitialize && answer.Error == nil {
+			// Headers say from now on what was agreed on.
+			version, _ := stringValue(rawMember(answer.Result, "protocolVersion"))
+			if rev := revisionOf(version); rev != nil && rev.atLeast(rev20250618) {
+				c.version = version
+			}
+		}
+		c.mu.Unlock()
+		if m.Method == methodToolsList && modern && answer.Error == nil {
+			frame = append(append(appendResultHead(nil, answer.ID), c.learn(answer.Result)...), '}')
+		}
+		c.push(frame, nil)
+	})
+}
+
+// responses reads a response, JSON or a stream, and calls last with the one
+// to m. What comes before goes to Read.
+func (c *httpConn) responses(ctx context.Context, m *Message, r *http.Response, last func(frame []byte, answer *Message)) error {
+	switch typ := mediaType(r); typ {
+	case "application/json":
+		body, err := io.ReadAll(io.LimitReader(r.Body, int64(c.t.MaxMessage)+1))
+		if err != nil {
+			return fmt.Errorf("mcp: the answer to %s was cut off: %w", m.Method, err)
+		}
+		if len(body) > c.t.MaxMessage {
+			return fmt.Errorf("mcp: the answer to %s is larger than %d bytes", m.Method, c.t.MaxMessage)
+		}
+		answer, isResponse, bad := decodeMessage(body)
+		if bad != nil || !isResponse || answer.ID != m.ID && !(answer.ID.IsZero() && answer.Error != nil) {
+			return fmt.Errorf("mcp: the answer to %s is no response to it", m.Method)
+		}
+		answer.ID = m.ID
+		last(body, &answer)
+		return nil
+	case "text/event-stream":
+		return c.stream(ctx, m, r, last)
+	default:
+		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<10))
+		return &HTTPError{Method: m.Method, Status: r.StatusCode, Type: typ, Body: string(body)}
+	}
+}
+
+// stream reads the events that answer a request. When the connection breaks a
+// legacy client asks for the rest, if the server gave events ids.
+func (c *httpConn) stream(ctx context.Context, m *Message, r *http.Response, last func(frame []byte, answer *Message)) error {
+	answered := false
+	pace := pacing{retries: c.t.Retries}
+	resume := func(events *eventReader) error {
+		for {
+			e, err := events.next()
+			if err != nil {
+				return err
+			}
+			pace.event(e)
+			if frame := []byte(e.data); e.isMessage() {
+				if answer, isResponse, bad := decodeMessage(frame); bad == nil && isResponse && answer.ID == m.ID {
+					answered = true
+					last(frame, &answer)
+					return nil
+				}
+				c.push(frame, nil)
+			}
+		}
+	}
+	err := resume(newEventReader(r.Body, c.t.MaxMessage))
+	r.Body.Close()
+	for !answered {
+		c.mu.Lock()
+		modern := c.modern
+		c.mu.Unlock()
+		if modern || pace.last == "" || errors.Is(err, errEventTooLarge) {
+			return fmt.Errorf("mcp: the connection was lost before %s was answered: %w", m.Method, noEOF(err))
+		}
+		if !pace.wait(ctx) {
+			return fmt.Errorf("mcp: %s: the stream could not be taken up again: %w", m.Method, noEOF(err))
+		}
+		var status int
+		if status, err = c.events(ctx, pace.last, resume); status >= 400 && status < 500 {
+			return fmt.Errorf("mcp: %s: the stream could not be taken up again: %w", m.Method, err)
+		}
+	}
+	return nil
+}
+
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// events opens a stream by GET, after the event last if that is not "", and
+// reads it. The status is 0 if there was no response.
+func (c *httpConn) events(ctx context.Context, last string, read func(*eventReader) error) (status int, err error) {
+	header := http.Header{"Accept": {"text/event-stream"}}
+	c.mu.Lock()
+	if c.version != "" {
+		header[headerVersion] = []string{c.version}
+	}
+	if c.session != "" {
+		header[headerSession] = []string{c.session}
+	}
+	c.mu.Unlock()
+	if last != "" {
+		header[headerLastEvent] = []string{last}
+	}
+	r, err := c.do(ctx, http.MethodGet, header, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Body.Close()
+	if typ := mediaType(r); r.StatusCode != http.StatusOK || typ != "text/event-stream" {
+		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<10))
+		return max(r.StatusCode, http.StatusBadRequest), &HTTPError{Method: "GET", Status: r.StatusCode, Type: typ, Body: string(body)}
+	}
+	return r.StatusCode, read(newEventReader(r.Body, c.t.MaxMessage))
+}
+
+// listen keeps the stream open on which a legacy server sends what belongs to
+// no request. One that has none says so, and is not asked again.
+// asked is called when the stream has been asked for.
+func (c *httpConn) listen(asked func()) {
+	defer asked()
+	ctx := httptrace.WithClientTrace(c.ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { asked() }})
+	pace := pacing{retries: c.t.Retries}
+	for {
+		c.mu.Lock()
+		renewals := c.renewals
+		c.mu.Unlock()
+		status, err := c.events(ctx, pace.last, func(events *eventReader) error {
+			for {
+				e, err := events.next()
+				if err != nil {
+					return err
+				}
+				pace.event(e)
+				if e.isMessage() {
+					c.push([]byte(e.data), nil)
+				}
+			}
+		})
+		switch {
+		case c.ctx.Err() != nil:
+			return
+		case status == http.StatusNotFound && c.sessionID() != "":
+			c.renew(c.ctx, renewals) // which opens the stream of the new session
+			return
+		case status >= 400 && status < 500 && pace.last == "":
+			c.log.Info("mcp: the server has no stream of its own", "error", err)
+			return
+		case !pace.wait(c.ctx):
+			c.log.Warn("mcp: the server's stream is lost", "error", err)
+			return
+		}
+		c.mu.Lock()
+		stale := renewals != c.renewals
+		c.mu.Unlock()
+		if stale {
+			return
+		}
+	}
+}
+
+func (c *httpConn) sessionID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
+// renew opens a new session in place of one that the server has lost, unless
+// someone has done so already.
+func (c *httpConn) renew(ctx context.Context, renewals int) error {
+	c.mu.Lock()
+	switch {
+	case c.renewals != renewals:
+		c.mu.Unlock()
+		return nil
+	case c.renewing != nil:
+		done := c.renewing
+		c.mu.Unlock()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.renewals == renewals {
+			return errors.New("mcp: the server has lost the session, and opens no other")
+		}
+		return nil
+	}
+	done := make(chan struct{})
+	c.renewing = done
+	opening := c.opening
+	c.session = ""
+	c.mu.Unlock()
+	err := c.reopen(ctx, opening)
+	c.mu.Lock()
+	c.renewing = nil
+	if err == nil {
+		c.renewals++
+	}
+	c.mu.Unlock()
+	close(done)
+	return err
+}
+
+// reopen says initialize again.
+func (c *httpConn) reopen(ctx context.Context, opening *Message) error {
+	if opening == nil {
+		return errors.New("mcp: the server has lost the session")
+	}
+	c.log.Warn("mcp: the server has lost the session; opening another")
+	var failed error
+	frame := appendRequest(nil, opening.ID, opening.Method, opening.Params)
+	err := c.exchange(ctx, opening, frame, func(r *http.Response) error {
+		return c.responses(ctx, opening, r, func(_ []byte, answer *Message) {
+			if answer.Error != nil {
+				failed = answer.Error
+			}
+		})
+	})
+	if err != nil || failed != nil {
+		return fmt.Errorf("mcp: the server has lost the session, and opens no other: %w", errors.Join(err, failed))
+	}
+	note := &Message{Method: notifyInitialized}
+	c.send(note, appendNotification(nil, note.Method, nil), nil, nil)
+	return nil
+}
+
+// Close ends what is open and the session.
+func (c *httpConn) Close() error {
+	c.close.Do(func() {
+		c.mu.Lock()
+		header := http.Header{}
+		session := c.session
+		if session != "" {
+			header[headerSession] = []string{session}
+		}
+		if c.version != "" {
+			header[headerVersion] = []string{c.version}
+		}
+		c.mu.Unlock()
+		c.stop()
+		if session != "" {
+			ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+			defer cancel()
+			if r, err := c.do(ctx, http.MethodDelete, header, nil); err == nil {
+				drain(r) // a server need not support it
+			}
+		}
+		if c.idle != nil {
+			c.idle()
+		}
+	})
+	return nil
+}
+
+// pacing says when a stream may be asked for again.
+type pacing struct {
+	retries int           // in a row
+	failed  int           // without anything new
+	retry   time.Duration // what the server said; 0 for nothing
+	last    string        // id of the last event
+}
+
+// event notes what an event says of itself.
+func (p *pacing) event(e event) {
+	if e.retry >= 0 {
+		p.retry = e.retry
+	}
+	if e.id != "" && e.id != p.last || e.data != "" {
+		p.failed = 0
+	}
+	if e.hasID {
+		p.last = e.id
+	}
+}
+
+// wait waits before the next attempt; false means that there is none. What
+// the server asked for is a minimum; without it the time doubles, within
+// bounds and with some chance, so that many clients do not come at once.
+func (p *pacing) wait(ctx context.Context) bool {
+	if p.failed >= p.retries {
+		return false
+	}
+	d := min(time.Second<<p.failed, 30*time.Second)
+	d += time.Duration(mrand.Int64N(int64(d/4) + 1))
+	p.failed++
+	if p.retry > 0 {
+		d = p.retry + time.Duration(mrand.Int64N(int64(p.retry/8)+1))
+	}
+	t := time.NewTimer(min(d, maxRetryTime))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// maxRetryTime is how long a server can make a client wait.
+const maxRetryTime = 5 * time.Minute
+
+// An event is one of a stream of server-sent events.
+type event struct {
+	name, id, data string
+	hasID          bool          // the event has a field for its id, though it may be ""
+	retry          time.Duration // -1 for none
+}
+
+// isMessage reports whether an event holds a message of the protocol's: one
+// without data only says where the stream is.
+func (e *event) isMessage() bool { return e.data != "" && (e.name == "" || e.name == "message") }
+
+// An eventReader reads server-sent events by the WHATWG's grammar: lines end
+// with CR, LF or both; it never waits for a byte that it can do without.
+type eventReader struct {
+	r     *bufio.Reader
+	max   int
+	begun bool
+	cr    bool // the last line ended with CR: an LF that follows belongs to it
+	line  []byte
+	size  int // of the event so far
+}
+
+var errEventTooLarge = errors.New("mcp: the event is too large")
+
+func newEventReader(r io.Reader, max int) *eventReader {
+	return &eventReader{r: bufio.NewReader(r), max: max}
+}
+
+// next returns the next event. An event without data, too: its id or retry
+// may say something. What is cut off at the end is none.
+func (r *eventReader) next() (event, error) {
+	e := event{retry: -1}
+	var data []byte
+	lines, some := 0, false
+	r.size = 0
+	for {
+		line, err := r.readLine()
+		if err != nil {
+			return e, err
+		}
+		if len(line) == 0 {
+			if !some { // only comments, which may go on for ever
+				r.size = 0
+				continue
+			}
+			e.data = string(data)
+			return e, nil
+		}
+		field, value, _ := bytes.Cut(line, []byte{':'})
+		value = bytes.TrimPrefix(value, []byte{' '})
+		switch string(field) {
+		case "data":
+			if lines++; lines > 1 {
+				data = append(data, '\n')
+			}
+			data = append(data, value...)
+		case "event":
+			e.name = string(value)
+		case "id":
+			if bytes.IndexByte(value, 0) >= 0 {
+				continue
+			}
+			e.id, e.hasID = string(value), true
+		case "retry":
+			ms, err := strconv.ParseUint(string(value), 10, 31)
+			if err != nil {
+				continue
+			}
+			e.retry = time.Duration(ms) * time.Millisecond
+		default:
+			continue
+		}
+		some = true
+	}
+}
+
+// readLine returns the next line without its end.
+func (r *eventReader) readLine() ([]byte, error) {
+	r.line = r.line[:0]
+	for {
+		if _, err := r.r.Peek(1); err != nil {
+			return nil, err
+		}
+		chunk, _ := r.r.Peek(r.r.Buffered())
+		if r.cr {
+			if r.cr = false; chunk[0] == '\n' {
+				r.r.Discard(1)
+				continue
+			}
+		}
+		end := bytes.IndexAny(chunk, "\r\n")
+		n := end + 1
+		if end < 0 {
+			end, n = len(chunk), len(chunk)
+		}
+		if r.size += n; r.size > r.max {
+			return nil, errEventTooLarge
+		}
+		r.line = append(r.line, chunk[:end]...)
+		ended := end < n
+		r.cr = ended && chunk[end] == '\r'
+		r.r.Discard(n)
+		if ended {
+			if !r.begun {
+				r.begun = true
+				r.line = bytes.TrimPrefix(r.line, []byte("\ufeff"))
+			}
+			return r.line, nil
+		}
+	}
+}
