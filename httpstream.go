@@ -1336,6 +1336,7 @@ func (p *posted) serveStateless(m Message, isResponse bool, batch iter.Seq[[]byt
 		return
 	}
 	ss.rev, ss.client = rev, &clientFacts{}
+	ss.ready.Store(true) // or it never is
 	ss.core.batches = rev.batches
 	p.deliver(m, isResponse, batch, ss, nil)
 	ss.core.close(nil)
