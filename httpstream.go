@@ -2396,7 +2396,7 @@ func noEOF(err error) error {
 func (c *httpConn) events(ctx context.Context, last string, read func(*eventReader) error) (status int, err error) {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	c.mu.Lock()
-	if c.version != "" {
+	if len(c.version) > 0 {
 		header[headerVersion] = []string{c.version}
 	}
 	if c.session != "" {
@@ -2540,7 +2540,7 @@ func (c *httpConn) Close() error {
 		if session != "" {
 			header[headerSession] = []string{session}
 		}
-		if c.version != "" {
+		if len(c.version) > 0 {
 			header[headerVersion] = []string{c.version}
 		}
 		c.mu.Unlock()
