@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,13 +20,15 @@ import (
 	"mcpkit/mcp"
 )
 
-// demo serves one client over standard input and output.
+// demo serves one client over standard input and output, or any number over
+// HTTP.
 func demo(ctx context.Context, args []string, stderr io.Writer) error {
 	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	page := 0
+	page, addr := 0, ""
 	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // run prints the error
 	fs.IntVar(&page, "page", 0, "")
+	fs.StringVar(&addr, "http", "", "")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return err
@@ -36,11 +39,36 @@ func demo(ctx context.Context, args []string, stderr io.Writer) error {
 	case page < 0:
 		return &usageError{"demo: -page must be more than 0"}
 	}
+	if addr != "" {
+		return demoHTTP(ctx, addr, demoServer(logger, page), logger, stderr)
+	}
 	err := demoServer(logger, page).Run(ctx, mcp.Stdio())
 	if ctx.Err() != nil { // being told to stop is how a server ends
 		return nil
 	}
 	return err
+}
+
+// demoHTTP serves the demo at a URL, and at another for clients of HTTP+SSE.
+func demoHTTP(ctx context.Context, addr string, s *mcp.Server, logger *slog.Logger, stderr io.Writer) error {
+	l, err := listenHTTP(addr)
+	if err != nil {
+		return err
+	}
+	handler, shutdown := demoHandler(s, logger)
+	announce(stderr, l, "MCP", "/mcp")
+	announce(stderr, l, "HTTP+SSE (2024-11-05)", "/sse")
+	return serveHTTP(ctx, l, handler, func(ctx context.Context) { shutdown(ctx) })
+}
+
+// demoHandler makes the demo something for net/http.
+func demoHandler(s *mcp.Server, logger *slog.Logger) (_ http.Handler, shutdown func(context.Context) error) {
+	s.RemoveTools("die") // it would end the server for all
+	h := mcp.NewHTTPHandler(s, &mcp.HTTPOptions{Logger: logger})
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", h)
+	mux.Handle("/sse", h.SSE())
+	return mux, h.Shutdown
 }
 
 // A demoApp is what the handlers of the demo share.
@@ -141,13 +169,20 @@ func reverse(ctx context.Context, req *mcp.Request, in echoArgs) (echoArgs, erro
 	return echoArgs{string(runes)}, nil
 }
 
-// count is middleware: it counts what arrives.
+// count is middleware: it counts what arrives, and what is given up: of that
+// a server hears by a notification, or over HTTP by the end of the request.
 func (s *demoApp) count(next mcp.Handler) mcp.Handler {
 	return func(ctx context.Context, req *mcp.Request) (any, error) {
 		s.mu.Lock()
 		s.requests[req.Method]++
 		s.mu.Unlock()
-		return next(ctx, req)
+		result, err := next(ctx, req)
+		if errors.Is(ctx.Err(), context.Canceled) {
+			s.mu.Lock()
+			s.requests["(cancelled)"]++
+			s.mu.Unlock()
+		}
+		return result, err
 	}
 }
 
@@ -205,7 +240,7 @@ func (s *demoApp) addPlainTools() {
 			return "", nil
 		})
 	mcp.AddTool(s.Server, mcp.Tool{Name: "lifespan", Description: "Tells what the server has as long as it serves", Annotations: readOnly}, lifespan)
-	mcp.AddTool(s.Server, mcp.Tool{Name: "requests", Description: "Tells how many requests and notifications there were, by method", Annotations: readOnly},
+	mcp.AddTool(s.Server, mcp.Tool{Name: "requests", Description: "Tells how many requests and notifications there were, by method, and how many were cancelled", Annotations: readOnly},
 		func(ctx context.Context, req *mcp.Request, in noArgs) (map[string]int, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -1,9 +1,9 @@
-// Command mcp shows the Model Context Protocol at work and talks to any server
-// that runs as a child process:
+// Command mcp shows the Model Context Protocol at work and talks to any server,
+// at a URL or as a child process:
 //
 //	mcp demo                              a server that shows every feature
 //	mcp tour                              a client that shows what demo does
-//	mcp tools -- COMMAND…                 what tools a server has
+//	mcp tools https://HOST/mcp            what tools a server has
 //	mcp call NAME key=value -- COMMAND…   call one
 package main
 
@@ -25,40 +25,49 @@ const version = "0.1.0"
 
 const usage = `mcp shows the Model Context Protocol at work and talks to servers.
 
-  mcp demo [--page N]
-              a server that shows every feature, on standard input and output;
-              its lists have pages of N entries
-  mcp tour    run the demo, use all of it in both eras, print what happens
+  mcp demo [--page N] [--http ADDR]
+              a server that shows every feature, on standard input and output,
+              or over HTTP at ADDR: HOST:PORT, or a PORT of this machine only
+              (0 for a free one); its lists have pages of N entries
+  mcp tour    run the demo, use all of it over every transport and in both
+              eras, print what happens
   mcp help    this text
 
-Any server that runs as a child process, with its command after --:
+For any server. SERVER comes last and is the URL of one, as in
+"mcp tools https://HOST/mcp", or -- and the command of one that runs as a
+child process, as in "mcp tools -- COMMAND ARG…":
 
-  mcp discover  [FLAGS] -- COMMAND…            what the server says of itself
-  mcp ping      [FLAGS] -- COMMAND…            does it answer
-  mcp tools     [FLAGS] -- COMMAND…            list its tools
-  mcp call      [FLAGS] NAME [ARGS] -- COMMAND…
+  mcp discover  [FLAGS] SERVER                 what the server says of itself
+  mcp ping      [FLAGS] SERVER                 does it answer
+  mcp tools     [FLAGS] SERVER                 list its tools
+  mcp call      [FLAGS] NAME [ARGS] SERVER
                 call a tool; ARGS are KEY=VALUE … or one JSON object
-  mcp resources [FLAGS] -- COMMAND…            list its resources
-  mcp templates [FLAGS] -- COMMAND…            list its resource templates
-  mcp read      [FLAGS] URI -- COMMAND…        read a resource
-  mcp prompts   [FLAGS] -- COMMAND…            list its prompts
-  mcp get       [FLAGS] NAME [KEY=VALUE …] -- COMMAND…
+  mcp resources [FLAGS] SERVER                 list its resources
+  mcp templates [FLAGS] SERVER                 list its resource templates
+  mcp read      [FLAGS] URI SERVER             read a resource
+  mcp prompts   [FLAGS] SERVER                 list its prompts
+  mcp get       [FLAGS] NAME [KEY=VALUE …] SERVER
                 get a prompt
-  mcp complete  [FLAGS] PROMPT|TEMPLATE ARG=START [KEY=VALUE …] -- COMMAND…
+  mcp complete  [FLAGS] PROMPT|TEMPLATE ARG=START [KEY=VALUE …] SERVER
                 how ARG may go on; the other arguments have these values
-  mcp listen    [FLAGS] [tools] [prompts] [resources] [URI …] -- COMMAND…
+  mcp listen    [FLAGS] [tools] [prompts] [resources] [URI …] SERVER
                 print what changes: of lists (all without any) and resources
-  mcp log       [FLAGS] LEVEL [NAME [ARGS]] -- COMMAND…
+  mcp log       [FLAGS] LEVEL [NAME [ARGS]] SERVER
                 print log messages from LEVEL on: of a tool that is called, or
                 those that come by themselves, before 2026-07-28
 
   --json             print the result as it came, a list page by page, changes
                      and messages one a line
+  --trace            show on standard error all that is sent and received,
+                     without secrets
   --version DATE     speak this revision of the protocol only
   --timeout TIME     how long to wait for an answer, or for the next sign of
                      progress (1m)
-  --env KEY=VALUE    set a variable for the server; may be given again
-  --stderr           show what the server writes to standard error
+  --header 'NAME: VALUE'
+                     send this with every HTTP request; may be given again; its
+                     value is not printed
+  --env KEY=VALUE    set a variable for the child process; may be given again
+  --stderr           show what the child process writes to standard error
   --for TIME, -n COUNT
                      how long listen and log go on, and after how many; without
                      them until Ctrl-C, or the end of the server

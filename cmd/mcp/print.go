@@ -23,6 +23,7 @@ type output struct {
 	mu       sync.Mutex
 	w        io.Writer
 	terminal bool
+	secrets  *strings.Replacer // nil without any
 }
 
 func newOutput(w io.Writer) *output { return &output{w: w, terminal: isTerminal(w)} }
@@ -30,11 +31,34 @@ func newOutput(w io.Writer) *output { return &output{w: w, terminal: isTerminal(
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.terminal {
+	if !o.terminal && o.secrets == nil {
 		return o.w.Write(p)
 	}
-	_, err := io.WriteString(o.w, visible(string(p)))
+	text := string(p)
+	if o.secrets != nil {
+		text = o.secrets.Replace(text)
+	}
+	if o.terminal {
+		text = visible(text)
+	}
+	_, err := io.WriteString(o.w, text)
 	return len(p), err
+}
+
+// hide makes an output leave texts out that the user has given to the program
+// in confidence: servers and libraries repeat them in errors.
+func hide(w io.Writer, secrets []string) {
+	o, ok := w.(*output)
+	if !ok || len(secrets) == 0 {
+		return
+	}
+	var pairs []string
+	for _, secret := range secrets {
+		pairs = append(pairs, secret, hidden)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.secrets = strings.NewReplacer(pairs...)
 }
 
 // visible replaces control characters, and those that turn the direction of

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"slices"
@@ -20,20 +22,29 @@ const tourTime = 20 * time.Second
 // tourPage is how many entries the demo's pages have on the tour.
 const tourPage = 5
 
-// tour starts the demo twice, uses all of it, and prints what happens. What
-// is not as expected is its error.
+// A leg is one run through the stops of the tour.
+type leg struct {
+	title    string
+	versions []string // nil for all
+	want     string   // revision
+	start    func(*guide) error
+}
+
+var legs = []leg{
+	{"The legacy era: a session, opened by initialize", []string{mcp.Version20251125}, mcp.Version20251125, (*guide).startChild},
+	{"The modern era: no session, every request stands alone", nil, mcp.Version20260728, (*guide).startChild},
+	{"Streamable HTTP, the legacy era", []string{mcp.Version20251125}, mcp.Version20251125, (*guide).startHTTP},
+	{"Streamable HTTP, the modern era", nil, mcp.Version20260728, (*guide).startHTTP},
+	{"HTTP+SSE, the transport of the first revision", []string{mcp.Version20241105}, mcp.Version20241105, (*guide).startSSE},
+}
+
+// tour starts the demo for each leg, uses all of it, and prints what happens.
+// What is not as expected is its error.
 func tour(ctx context.Context, stdout io.Writer) error {
-	for _, era := range []struct {
-		title    string
-		versions []string
-		want     string // revision
-	}{
-		{"The legacy era: a session, opened by initialize", []string{mcp.Version20251125}, mcp.Version20251125},
-		{"The modern era: no session, every request stands alone", nil, mcp.Version20260728},
-	} {
-		fmt.Fprintf(stdout, "%s (%s)\n", era.title, era.want)
-		if err := tourEra(ctx, stdout, era.versions, era.want); err != nil {
-			return fmt.Errorf("tour: %s: %w", era.want, err)
+	for _, l := range legs {
+		fmt.Fprintf(stdout, "%s (%s)\n", l.title, l.want)
+		if err := l.run(ctx, stdout); err != nil {
+			return fmt.Errorf("tour: %s, %s: %w", l.title, l.want, err)
 		}
 		fmt.Fprintln(stdout)
 	}
@@ -41,11 +52,15 @@ func tour(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// A guide leads through one era.
+// A guide leads through one leg.
 type guide struct {
 	cs      *mcp.ClientSession
-	program string // this one
+	version string
 	modern  bool
+
+	demo func() mcp.Transport // to the demo: a new one each time, if it is a child
+	url  string               // of the demo, over HTTP
+	end  func() error         // ends the demo, over HTTP
 
 	both chan struct{} // where two questions meet
 
@@ -55,18 +70,18 @@ type guide struct {
 	heard map[string]bool
 }
 
-func tourEra(ctx context.Context, out io.Writer, versions []string, want string) (err error) {
+func (l *leg) run(ctx context.Context, out io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, tourTime)
 	defer cancel()
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	g := &guide{
-		program: program, modern: want == mcp.Version20260728,
+		version: l.want, modern: l.want == mcp.Version20260728, end: func() error { return nil },
 		both: make(chan struct{}), sent: make(map[string]bool), heard: make(map[string]bool),
 	}
-	if g.cs, err = g.client(versions).Connect(ctx, g.demo()); err != nil {
+	if err := l.start(g); err != nil {
+		return err
+	}
+	defer g.end()
+	if g.cs, err = g.client(l.versions).Connect(ctx, g.demo()); err != nil {
 		return err
 	}
 	defer func() {
@@ -75,10 +90,13 @@ func tourEra(ctx context.Context, out io.Writer, versions []string, want string)
 			err = fmt.Errorf("close: %w", closeErr)
 		}
 	}()
-	if got := g.cs.Server().ProtocolVersion; got != want {
+	if got := g.cs.Server().ProtocolVersion; got != l.want {
 		return fmt.Errorf("the server speaks %s", got)
 	}
 	for _, stop := range g.stops() {
+		if l.want < brought[stop.name] {
+			continue
+		}
 		got, err := stop.see(ctx)
 		if err != nil {
 			return fmt.Errorf("%s: %w", stop.name, err)
@@ -90,6 +108,45 @@ func tourEra(ctx context.Context, out io.Writer, versions []string, want string)
 		}
 	}
 	return nil
+}
+
+// startChild makes the demo a child process: this program.
+func (g *guide) startChild() error {
+	program, err := os.Executable()
+	g.demo = func() mcp.Transport {
+		return &mcp.Command{Cmd: exec.Command(program, "demo", "--page", fmt.Sprint(tourPage))}
+	}
+	return err
+}
+
+// startHTTP serves the demo from this process.
+func (g *guide) startHTTP() error {
+	l, err := listenHTTP("0")
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.DiscardHandler)
+	handler, shutdown := demoHandler(demoServer(log, tourPage), log)
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	var ended error
+	go func() {
+		served <- serveHTTP(ctx, l, handler, func(ctx context.Context) { ended = shutdown(ctx) })
+	}()
+	g.end = sync.OnceValue(func() error {
+		stop()
+		return cmp.Or(<-served, ended)
+	})
+	g.url = "http://" + l.Addr().String()
+	g.demo = func() mcp.Transport { return &mcp.HTTP{URL: g.url + "/mcp"} }
+	return nil
+}
+
+// startSSE serves the demo to clients of HTTP+SSE.
+func (g *guide) startSSE() error {
+	err := g.startHTTP()
+	g.demo = func() mcp.Transport { return &mcp.HTTP{URL: g.url + "/sse"} }
+	return err
 }
 
 // client is one that can do everything.
@@ -120,16 +177,18 @@ func (g *guide) watch(next mcp.Handler) mcp.Handler {
 	}
 }
 
-// demo is the program as a server.
-func (g *guide) demo() *mcp.Command {
-	return &mcp.Command{Cmd: exec.Command(g.program, "demo", "--page", fmt.Sprint(tourPage))}
-}
-
 // A stop of the tour shows one feature.
 type stop struct {
 	name string
 	see  func(ctx context.Context) (got string, err error)
 	want string // all or, before "…", the beginning of what there is to see
+}
+
+// brought are the revisions that brought what some stops show.
+var brought = map[string]string{
+	"call content": mcp.Version20250618, "complete": mcp.Version20250618, "elicitation": mcp.Version20250618, "elicitation by URL": mcp.Version20251125,
+	"a page first": mcp.Version20251125, "two at once": mcp.Version20250618, "round by round": mcp.Version20250618,
+	"sampling with tools": mcp.Version20251125,
 }
 
 func (g *guide) stops() []stop {
@@ -201,12 +260,16 @@ func (g *guide) manages() []stop {
 	if g.modern {
 		cached = "the tools were not asked for again"
 	}
+	crash := stop{"restart", g.restart, "the server died, and is there again"}
+	end := stop{"close", g.close, "clean-up: second, first; the server's folder is gone; nothing goes out any more"}
+	if g.url != "" {
+		crash = stop{"the other era", g.otherEra, "at the same time, from the same server: there is room for all"}
+	}
 	return []stop{
 		{"cache", g.cache, cached},
-		{"middleware", g.middleware, "tools/call went out, elicitation/create came in"},
+		{"middleware", g.middleware, "tools/call went out, sampling/createMessage came in"},
 		{"a known server", g.known, "not asked what it speaks; pay is hidden from who opens no pages: error -32602: unknown tool: pay"},
 		{"refused here", g.refusal, "no prompts, nothing was sent; with Insist: error -32601: method not found: prompts/get"},
-		{"restart", g.restart, "the server died, and is there again"},
-		{"close", g.close, "clean-up: second, first; the server's folder is gone; nothing goes out any more"},
+		crash, end,
 	}
 }

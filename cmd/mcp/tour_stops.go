@@ -215,10 +215,10 @@ func (g *guide) cancel(ctx context.Context) (string, error) {
 	if _, err := g.cs.CallTool(short, "wait", nil); !errors.Is(err, context.DeadlineExceeded) {
 		return "", fmt.Errorf("wait ended with %v", err)
 	}
-	// The notification is handled beside the next request.
+	// That is handled beside the next request.
 	for {
 		requests, err := mcp.CallTool[map[string]int](ctx, g.cs, "requests", nil)
-		if err != nil || requests["notifications/cancelled"] == 1 {
+		if err != nil || requests["(cancelled)"] == 1 {
 			return "wait was given up, the server heard of it and still answers", err
 		}
 	}
@@ -312,10 +312,10 @@ func (g *guide) cache(ctx context.Context) (string, error) {
 func (g *guide) middleware(context.Context) (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.sent["tools/call"] || !g.heard["elicitation/create"] {
+	if !g.sent["tools/call"] || !g.heard["sampling/createMessage"] {
 		return "", fmt.Errorf("sent %v, heard %v", g.sent, g.heard)
 	}
-	return "tools/call went out, elicitation/create came in", nil
+	return "tools/call went out, sampling/createMessage came in", nil
 }
 
 // known connects once more, by what is stored of the server, and as a client
@@ -329,13 +329,19 @@ func (g *guide) known(ctx context.Context) (got string, err error) {
 	if err != nil {
 		return "", err
 	}
+	before := map[string]int{} // a child is a new server
+	if g.url != "" {
+		if before, err = mcp.CallTool[map[string]int](ctx, g.cs, "requests", nil); err != nil {
+			return "", err
+		}
+	}
 	cs, err := mcp.NewClient(mcp.Implementation{Name: "tour", Version: version}, nil).ConnectKnown(ctx, g.demo(), &known)
 	if err != nil {
 		return "", err
 	}
 	defer cs.Close()
 	requests, err := mcp.CallTool[map[string]int](ctx, cs, "requests", nil)
-	if err != nil || requests["server/discover"] > 0 {
+	if err != nil || requests["server/discover"] > before["server/discover"] {
 		return "", fmt.Errorf("the server was asked: %v, %v", requests, err)
 	}
 	list, err := names(cs.Tools(ctx), func(t *mcp.Tool) string { return t.Name })
@@ -361,7 +367,7 @@ func (g *guide) refusal(ctx context.Context) (string, error) {
 	if _, err := s.Connect(ctx, server); err != nil {
 		return "", err
 	}
-	versions := []string{g.cs.Server().ProtocolVersion}
+	versions := []string{g.version}
 	cs, err := mcp.NewClient(mcp.Implementation{Name: "tour", Version: version}, &mcp.ClientOptions{Versions: versions}).Connect(ctx, client)
 	if err != nil {
 		return "", err
@@ -378,7 +384,7 @@ func (g *guide) refusal(ctx context.Context) (string, error) {
 // restart lets a server die.
 func (g *guide) restart(ctx context.Context) (string, error) {
 	cs, err := mcp.NewClient(mcp.Implementation{Name: "tour", Version: version}, &mcp.ClientOptions{
-		Versions: []string{g.cs.Server().ProtocolVersion}, Restart: true,
+		Versions: []string{g.version}, Restart: true,
 	}).Connect(ctx, g.demo())
 	if err != nil {
 		return "", err
@@ -389,6 +395,30 @@ func (g *guide) restart(ctx context.Context) (string, error) {
 	}
 	text, err := mcp.CallTool[string](ctx, cs, "echo", echoArgs{"is there again"})
 	return "the server died, and " + text, err
+}
+
+// otherEra is a client of the other era, of the same server.
+func (g *guide) otherEra(ctx context.Context) (string, error) {
+	other := mcp.Version20260728
+	if g.modern {
+		other = mcp.Version20250618
+	}
+	cs, err := mcp.NewClient(mcp.Implementation{Name: "tour", Version: version}, &mcp.ClientOptions{Versions: []string{other}}).
+		Connect(ctx, &mcp.HTTP{URL: g.url + "/mcp"})
+	if err != nil {
+		return "", err
+	}
+	defer cs.Close()
+	var said [2]string
+	for i, cs := range []*mcp.ClientSession{cs, g.cs} {
+		if said[i], err = mcp.CallTool[string](ctx, cs, "echo", echoArgs{"there is room for all"}); err != nil {
+			return "", err
+		}
+	}
+	if said[0] != said[1] {
+		return "", fmt.Errorf("one got %q, the other %q", said[0], said[1])
+	}
+	return "at the same time, from the same server: " + said[0], nil
 }
 
 // close ends the session, and with it the server.
@@ -404,7 +434,7 @@ func (g *guide) close(ctx context.Context) (string, error) {
 	for _, name := range []string{"first", "second"} {
 		g.cs.OnClose(func() { ran = append(ran, name) })
 	}
-	if err := g.cs.Close(); err != nil {
+	if err := errors.Join(g.cs.Close(), g.end()); err != nil {
 		return "", err
 	}
 	if _, err := os.Stat(life.Folder); !errors.Is(err, os.ErrNotExist) {

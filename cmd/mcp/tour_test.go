@@ -30,7 +30,7 @@ func TestTour(t *testing.T) {
 	if code != 0 || stderr != "" {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	for _, part := range []string{"2025-11-25", "2026-07-28", "lift-off", "-32603", "isError: this tool always fails", "All went as expected."} {
+	for _, part := range []string{"2025-11-25", "2026-07-28", "\nStreamable HTTP, the legacy era", "\nStreamable HTTP, the modern era", "\nHTTP+SSE", "the other era ", "lift-off", "-32603", "isError: this tool always fails", "All went as expected."} {
 		if !strings.Contains(stdout, part) {
 			t.Errorf("nothing of %q in\n%s", part, stdout)
 		}
@@ -48,7 +48,7 @@ func TestTourFails(t *testing.T) {
 	if code := run(ctx, []string{"tour"}, nil, stdout, &stderr); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	if got, want := stderr.String(), "mcp: tour: 2025-11-25: call add: mcp: tools/call: context canceled\n"; got != want {
+	if got, want := stderr.String(), "mcp: tour: The legacy era: a session, opened by initialize, 2025-11-25: call add: mcp: tools/call: context canceled\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if left := children(); left != nil {

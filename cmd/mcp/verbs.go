@@ -10,7 +10,6 @@ import (
 	"io"
 	"iter"
 	"maps"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -48,13 +47,12 @@ var versions = []string{mcp.Version20241105, mcp.Version20250326, mcp.Version202
 type visit struct {
 	name     string
 	operands []string
-	command  []string // the server
+	target   // the server
 
 	versions []string // nil for all
 	timeout  time.Duration
-	env      []string
-	stderr   bool // show the server's
 	json     bool
+	trace    bool
 	watching // of listen and log
 
 	ctx      context.Context
@@ -66,15 +64,12 @@ type visit struct {
 // parse reads the command line of a verb, in which flags and operands may be
 // mixed. It returns flag.ErrHelp when help was asked for.
 func (v *visit) parse(args []string) error {
-	var command []string
-	end := slices.Index(args, "--")
-	if end >= 0 {
-		args, command = args[:end], args[end+1:]
-	}
+	args, command := words(args)
 	fs := flag.NewFlagSet(v.name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // run prints the error
+	v.target.flags(fs)
 	fs.BoolVar(&v.json, "json", false, "")
-	fs.BoolVar(&v.stderr, "stderr", false, "")
+	fs.BoolVar(&v.trace, "trace", false, "")
 	fs.DurationVar(&v.timeout, "timeout", time.Minute, "")
 	fs.Func("version", "", func(s string) error {
 		if !slices.Contains(versions, s) {
@@ -83,25 +78,15 @@ func (v *visit) parse(args []string) error {
 		v.versions = []string{s}
 		return nil
 	})
-	fs.Func("env", "", func(s string) error {
-		if strings.Index(s, "=") < 1 {
-			return errors.New("not KEY=VALUE")
-		}
-		v.env = append(v.env, s)
-		return nil
-	})
 	if verb := v.name; verb == "listen" || verb == "log" {
 		v.watching.flags(fs)
 	}
-	for len(args) > 0 {
-		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-			return err
-		} else if err != nil {
-			return &usageError{v.name + ": " + err.Error()}
-		}
-		if args = fs.Args(); len(args) > 0 {
-			v.operands, args = append(v.operands, args[0]), args[1:]
-		}
+	operands, err := parseMixed(fs, args)
+	if err == nil {
+		v.operands, err = v.target.take(v.name, operands, command)
+	}
+	if err != nil {
+		return err
 	}
 	form := verbs[v.name]
 	switch {
@@ -109,16 +94,14 @@ func (v *visit) parse(args []string) error {
 		return &usageError{v.name + " needs " + form.operands}
 	case len(v.operands) > form.max:
 		return &usageError{fmt.Sprintf("%s: what is %q?", v.name, v.operands[form.max])}
-	case len(command) == 0:
-		return &usageError{v.name + ": no server: give its command after --"}
 	case v.timeout <= 0:
 		return &usageError{v.name + ": the timeout must be more than 0"}
 	}
-	v.command = command
 	return v.watching.check(fs)
 }
 
-// run starts the server, does what the verb does, and ends the server.
+// run connects to the server, does what the verb does, and leaves it: one that
+// is a child process ends then.
 func (v *visit) run(ctx context.Context) error {
 	user := &user{in: v.in, out: v.err}
 	logged := make(chan struct{}, 1)
@@ -140,13 +123,16 @@ func (v *visit) run(ctx context.Context) error {
 			}
 		},
 	})
-	child := &mcp.Command{Cmd: exec.Command(v.command[0], v.command[1:]...), Stderr: func(line string) {
+	var tr *tracer
+	hide(v.err, v.secrets())
+	if v.trace {
+		tr = newTracer(v.err, false)
+	}
+	cs, err := client.Connect(ctx, v.transport(tr, func(line string) {
 		if v.stderr {
 			fmt.Fprintln(v.err, line)
 		}
-	}}
-	child.Cmd.Env = v.env
-	cs, err := client.Connect(ctx, child)
+	}))
 	if err == nil {
 		// How the server exits is no matter once it has answered.
 		defer cs.Close()

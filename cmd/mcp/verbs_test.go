@@ -190,8 +190,8 @@ func TestVerbsServer(t *testing.T) {
 		code        int
 		stderr, not string
 	}{
-		{"tools", 2, "mcp: tools: no server: give its command after --", ""},
-		{"tools --", 2, "mcp: tools: no server: give its command after --", ""},
+		{"tools", 2, "mcp: tools: no server: its URL comes last, or its command after --", ""},
+		{"tools --", 2, "mcp: tools: no server: its URL comes last, or its command after --", ""},
 		{"tools -- /no/such/program", 1, "mcp: start the server: ", ""},
 		{"tools --timeout 200ms -- " + os.Args[0] + " deaf", 1, "no answer within 200ms", ""},
 		{"tools -- " + os.Args[0] + " dance", 1, `there is no command "dance"`, ""},
