@@ -23,7 +23,8 @@ type tap struct {
 		Fatalf(format string, args ...any)
 		Logf(format string, args ...any)
 	}
-	dir       string
+	dir       string   // of a tap on a process
+	http      *httpTap // else
 	published map[*revision]*wireSchema
 }
 
@@ -99,6 +100,16 @@ func (p *tap) read(file string) []wireMessage {
 
 // connections are what went over each: from the client, from the server.
 func (p *tap) connections() (all [][2][]wireMessage) {
+	if p.http != nil {
+		p.http.mu.Lock()
+		defer p.http.mu.Unlock()
+		for _, m := range slices.Concat(p.http.order[0], p.http.order[1]) {
+			if m.JSONRPC != "2.0" {
+				p.t.Errorf("not a message: %s", m.raw)
+			}
+		}
+		return append(all, [2][]wireMessage{slices.Clone(p.http.order[0]), slices.Clone(p.http.order[1])})
+	}
 	files, err := filepath.Glob(filepath.Join(p.dir, "*.in"))
 	if err != nil || len(files) == 0 {
 		p.t.Fatalf("no server was started: %v", err)
@@ -110,6 +121,12 @@ func (p *tap) connections() (all [][2][]wireMessage) {
 }
 
 func (p *tap) log() {
+	if p.http != nil {
+		for _, x := range p.http.seen("") {
+			p.t.Logf("%s", x)
+		}
+		return
+	}
 	files, _ := filepath.Glob(filepath.Join(p.dir, "*"))
 	for _, file := range files {
 		text, _ := os.ReadFile(file)
@@ -162,6 +179,7 @@ func (p *tap) checkAnswers(ours, theirs []wireMessage, each func(answer, request
 		case m.Method != "":
 		case !isOpen:
 			p.t.Errorf("an answer to no open request: %s", &m)
+		case cancelled[id] && p.http != nil && m.Error != nil && m.Error.Code == CodeRequestCancelled: // its stream has to end with something
 		case cancelled[id]:
 			p.t.Errorf("an answer to a cancelled request: %s", &m)
 		default:
@@ -171,8 +189,12 @@ func (p *tap) checkAnswers(ours, theirs []wireMessage, each func(answer, request
 			delete(open, id)
 		}
 	}
+	left := map[string]bool{}
+	if p.http != nil {
+		left = p.http.leftAlone()
+	}
 	for id, m := range open {
-		if !cancelled[id] {
+		if !cancelled[id] && !left[id] {
 			p.t.Errorf("not answered: %s", &m)
 		}
 	}
@@ -279,6 +301,9 @@ func (p *tap) checkServer(rev *revision, rounds int) {
 			p.checkSubscriptions(ours, theirs)
 		}
 	}
+	if p.http != nil {
+		p.checkServerHTTP(rev)
+	}
 	if !rev.modern {
 		rounds = 0
 	}
@@ -321,12 +346,17 @@ func (p *tap) checkClient(rev *revision, probes bool, cancelled int) {
 			if !rev.modern && (m.Params.InputResponses != nil || m.Params.RequestState != nil) {
 				p.t.Errorf("a legacy request with answers: %s", &m)
 			}
-		} else if rev.modern && m.Method != notifyCancelled {
+		} else if rev.modern && (m.Method != notifyCancelled || p.http != nil) {
 			p.t.Errorf("our client sent more than requests at %s: %s", rev.version, &m)
 		}
 		if !probe {
 			p.checkMethod(rev, &m)
 			p.checkSchema(rev, &m, questions)
+		}
+	}
+	if p.http != nil {
+		if p.checkClientHTTP(rev); rev.modern {
+			gaveUp = p.http.leftAlone()
 		}
 	}
 	for id := range gaveUp {

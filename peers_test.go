@@ -148,13 +148,15 @@ func TestPeersAsClients(t *testing.T) {
 	}
 }
 
-// inspectorLegs are what the command line of the inspector asks of our demo
-// server, each a process of its own, and what it then prints.
-var inspectorLegs = []struct {
+// An inspectorLeg is what the command line of the inspector asks of our demo
+// server, in a process of its own, and what it then prints.
+type inspectorLeg struct {
 	name, want string
 	args       []string
 	exit       int
-}{
+}
+
+var inspectorLegs = []inspectorLeg{
 	{"initialize", `{"serverInfo":{"name":"demo"}}`, []string{"--method", "initialize"}, 0},
 	{"tools", `{"tools":[{"name":"echo"},{"name":"add"},{"name":"agent"}]}`, []string{"--method", "tools/list", "--strict"}, 0},
 	{"call", `{"structuredContent":{"sum":42},"content":[{"type":"text","text":"42"}]}`,
@@ -175,7 +177,6 @@ func TestPeersInspector(t *testing.T) {
 	p := installPeers(t)
 	p.demo = filepath.Join(t.TempDir(), "mcp")
 	goBuild(t, "cmd/mcp", p.demo)
-	cli := filepath.Join(p.npm, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
 	for _, l := range inspectorLegs {
 		for era, rev := range map[string]*revision{"legacy": rev20251125, "modern": rev20260728} {
 			if l.name == "level" && rev.modern {
@@ -184,32 +185,39 @@ func TestPeersInspector(t *testing.T) {
 			t.Run(l.name+"/"+era, func(t *testing.T) {
 				t.Parallel()
 				tap := p.newTap(t)
-				args := append([]string{cli, "--cli", "--quiet", "--protocol-era", era}, l.args...)
-				args = append(append(args, "--"), tap.command(p.demo, "demo")...)
-				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-				defer cancel()
-				cmd := exec.CommandContext(ctx, "node", args...)
-				var stderr bytes.Buffer
-				cmd.Stderr = &stderr
-				cmd.Env = append(os.Environ(), "HOME="+t.TempDir()) // where it keeps a catalog
-				stdout, err := cmd.Output()
-				if cmd.ProcessState.ExitCode() != l.exit {
-					t.Errorf("%v, want exit status %d", err, l.exit)
-				}
-				var got, want any
-				if err := json.Unmarshal([]byte(l.want), &want); err != nil {
-					t.Fatal(err)
-				}
-				if err := json.Unmarshal(stdout, &got); err != nil || !includes(got, want) {
-					t.Errorf("got %s, %v, want %s", stdout, err, l.want)
-				}
+				l.run(t, p, era, append([]string{"--"}, tap.command(p.demo, "demo")...)...)
 				tap.checkServer(rev, 0)
 				if t.Failed() {
-					t.Logf("stderr: %s", stderr.Bytes())
 					tap.log()
 				}
 			})
 		}
+	}
+}
+
+// run has the inspector ask a server, at a command or URL.
+func (l inspectorLeg) run(t *testing.T, p *peers, era string, server ...string) {
+	cli := filepath.Join(p.npm, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
+	args := append([]string{cli, "--cli", "--quiet", "--protocol-era", era}, l.args...)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", append(args, server...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir()) // where it keeps a catalog
+	stdout, err := cmd.Output()
+	if cmd.ProcessState.ExitCode() != l.exit {
+		t.Errorf("%v, want exit status %d", err, l.exit)
+	}
+	var got, want any
+	if err := json.Unmarshal([]byte(l.want), &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(stdout, &got); err != nil || !includes(got, want) {
+		t.Errorf("got %s, %v, want %s", stdout, err, l.want)
+	}
+	if t.Failed() {
+		t.Logf("stderr: %s", stderr.Bytes())
 	}
 }
 
@@ -373,12 +381,23 @@ func installNPM(t *testing.T, dir string) string {
 // runClient lets a peer's client talk to a server of ours and compares what it
 // saw, and what went over the wire, with what it should be.
 func (p *peers) runClient(t *testing.T, l leg, conversation string, steps []step, rounds int, server ...string) *tap {
+	tap := p.newTap(t)
+	p.runProgram(t, l, conversation, steps, tap.command(server...)...)
+	tap.checkServer(l.revision(), rounds)
+	if t.Failed() {
+		tap.log()
+	}
+	return tap
+}
+
+// runProgram runs a peer's client with a command or URL and compares what it
+// saw with what it should be.
+func (p *peers) runProgram(t *testing.T, l leg, conversation string, steps []step, server ...string) {
 	program := []string{p.goes, l.peer}
 	if strings.HasPrefix(l.peer, "ts") {
 		program = []string{"node", filepath.Join(p.npm, l.peer+".mjs")}
 	}
-	tap := p.newTap(t)
-	args := append(append(program, conversation, l.version), tap.command(server...)...)
+	args := append(append(program, conversation, l.version), server...)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -411,12 +430,9 @@ func (p *peers) runClient(t *testing.T, l leg, conversation string, steps []step
 	if err != nil {
 		t.Error(err)
 	}
-	tap.checkServer(l.revision(), rounds)
 	if t.Failed() {
 		t.Logf("stderr: %s", stderr.Bytes())
-		tap.log()
 	}
-	return tap
 }
 
 // includes reports whether got has all that want has: of an object the

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -60,7 +61,15 @@ func (p *goSDK) connect(ctx context.Context, version string, command []string) (
 	for _, r := range roots {
 		client.AddRoots(&mcp.Root{URI: r[0], Name: r[1]})
 	}
-	transport := &mcp.CommandTransport{Command: exec.Command(command[0], command[1:]...), TerminateDuration: 2 * time.Second}
+	var transport mcp.Transport
+	switch url := command[0]; {
+	case strings.HasSuffix(url, "/sse"):
+		transport = &mcp.SSEClientTransport{Endpoint: url}
+	case strings.HasPrefix(url, "http"):
+		transport = &mcp.StreamableClientTransport{Endpoint: url}
+	default:
+		transport = &mcp.CommandTransport{Command: exec.Command(command[0], command[1:]...), TerminateDuration: 2 * time.Second}
+	}
 	if version == "auto" {
 		version = ""
 	}
@@ -227,5 +236,7 @@ func (p *goSDK) code(err error) int {
 	}
 	return 0
 }
+
+func (p *goSDK) id() string { return p.session.ID() }
 
 func (p *goSDK) close() error { return p.session.Close() }

@@ -1,5 +1,6 @@
 // Command peers holds one conversation with a server of ours through a Go SDK
-// that others wrote: peers gosdk|mcpgo demo|wide|nap VERSION COMMAND ARGS…
+// that others wrote: peers gosdk|mcpgo demo|wide|nap|cut|lost
+// VERSION (COMMAND ARGS… | URL); a URL that ends in /sse is for HTTP+SSE.
 // Or it is a server: peers serve mcpgo|gosdk.
 //
 // Every step prints one JSON line, {"step":…,"ok":…,"detail":…}, and the
@@ -11,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -33,6 +35,7 @@ type peer interface {
 	listen(ctx context.Context, uri string) (end func() error, err error)
 	ping(ctx context.Context) error
 	code(err error) int // the JSON-RPC code in err
+	id() string         // of the session
 	close() error
 }
 
@@ -140,7 +143,7 @@ func main() {
 		version, server, err := p.connect(context.Background(), os.Args[3], os.Args[4:])
 		return object{"version": version, "server": server}, err
 	})
-	map[string]func(peer){"demo": demo, "wide": wide, "nap": nap}[os.Args[2]](p)
+	map[string]func(peer){"demo": demo, "wide": wide, "nap": nap, "cut": cut, "lost": lost}[os.Args[2]](p)
 	step("close", func(context.Context) (any, error) { return nil, p.close() })
 	if failed {
 		os.Exit(1)
@@ -350,5 +353,67 @@ func nap(p peer) {
 	step("nap", func(ctx context.Context) (any, error) {
 		said, err := say(ctx, p, "nap", object{})
 		return object{"text": said}, err
+	})
+}
+
+// cut is a call whose stream breaks, one whose stream the server closes, and
+// then the stream of the session.
+func cut(p peer) {
+	step("call", func(ctx context.Context) (any, error) {
+		seen := make(chan float64, 100)
+		r, err := p.call(ctx, "count", object{"to": 5}, func(f float64) { seen <- f })
+		if err != nil {
+			return nil, err
+		}
+		time.Sleep(100 * time.Millisecond) // callbacks may trail the answer
+		values := []float64{}
+		for len(seen) > 0 {
+			values = append(values, <-seen)
+		}
+		return object{"seen": values, "text": r.text}, nil
+	})
+	step("poll", func(ctx context.Context) (any, error) {
+		said, err := say(ctx, p, "poll", object{})
+		return object{"text": said}, err
+	})
+	step("stream", func(ctx context.Context) (any, error) {
+		_, err := p.listen(ctx, "peers://watched")
+		if err != nil {
+			return nil, err
+		}
+		times := 0
+		for range 2 {
+			if _, err := say(ctx, p, "touch", object{}); err != nil {
+				return nil, err
+			}
+			select {
+			case <-heard:
+				times++
+			case <-ctx.Done():
+			}
+		}
+		return object{"times": times}, nil
+	})
+}
+
+// lost is a session that ends before its client knows.
+func lost(p peer) {
+	step("lost", func(ctx context.Context) (any, error) {
+		r, err := http.NewRequestWithContext(ctx, "DELETE", os.Args[4], nil)
+		if err != nil {
+			return nil, err
+		}
+		r.Header.Set("Mcp-Session-Id", p.id())
+		r.Header.Set("Mcp-Protocol-Version", os.Args[3])
+		w, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return nil, err
+		}
+		w.Body.Close()
+		said := "no error"
+		if _, err := p.call(ctx, "count", object{"to": 1}, nil); err != nil {
+			said = err.Error()
+		}
+		return object{"deleted": w.StatusCode, "call": said}, nil
 	})
 }

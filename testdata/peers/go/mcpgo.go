@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -58,13 +59,32 @@ func (p *mcpGo) connect(ctx context.Context, version string, command []string) (
 	if version == "auto" {
 		version = ""
 	}
-	// Not NewStdioMCPClient: its client takes no handlers.
-	child := transport.NewStdio(command[0], nil, command[1:]...)
+	var server transport.Interface
+	var err error
+	switch url := command[0]; {
+	case strings.HasSuffix(url, "/sse"):
+		server, err = transport.NewSSE(url)
+	case strings.HasPrefix(url, "http"):
+		var options []transport.StreamableHTTPCOption
+		if version < "2026" { // at 2026-07-28 this would make it fall back
+			options = append(options, transport.WithContinuousListening())
+		}
+		server, err = transport.NewStreamableHTTP(url, options...)
+	default: // not NewStdioMCPClient: its client takes no handlers
+		server = transport.NewStdio(command[0], nil, command[1:]...)
+	}
+	if err != nil {
+		return "", "", err
+	}
 	capabilities := mcp.ClientCapabilities{
 		Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}},
 		Sampling:    &mcp.SamplingCapability{Tools: &struct{}{}},
 	}
-	p.client = client.NewClient(child, client.WithClientCapabilities(capabilities), client.WithElicitationHandler(p), client.WithSamplingHandler(p), client.WithRootsHandler(p))
+	handlers := []client.ClientOption{client.WithClientCapabilities(capabilities), client.WithElicitationHandler(p), client.WithSamplingHandler(p), client.WithRootsHandler(p)}
+	if strings.HasSuffix(command[0], "/sse") { // where it cannot be asked
+		capabilities, handlers = mcp.ClientCapabilities{}, nil
+	}
+	p.client = client.NewClient(server, handlers...)
 	p.client.OnNotification(func(n mcp.JSONRPCNotification) {
 		switch params := n.Params.AdditionalFields; n.Method {
 		case "notifications/progress":
@@ -243,5 +263,7 @@ func (p *mcpGo) code(err error) int {
 	}
 	return 0
 }
+
+func (p *mcpGo) id() string { return p.client.GetSessionId() }
 
 func (p *mcpGo) close() error { return p.client.Close() }

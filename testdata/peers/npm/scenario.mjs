@@ -52,6 +52,16 @@ async function until(done) {
   for (let i = 0; i < 300 && !done(); i++) await new Promise(wait => setTimeout(wait, 10));
 }
 
+// open makes the transport to a command or to a URL; one that ends in /sse is
+// HTTP+SSE.
+export function open([command, ...args], Stdio, StreamableHTTP, SSE) {
+  if (!command.startsWith('http')) return new Stdio({ command, args });
+  if (command.endsWith('/sse')) return new SSE(new URL(command));
+  return new StreamableHTTP(new URL(command), {
+    reconnectionOptions: { initialReconnectionDelay: 20, maxReconnectionDelay: 500, reconnectionDelayGrowFactor: 2, maxRetries: 5 }
+  });
+}
+
 // sdk is what differs between the SDKs:
 //   connect()                 opens the connection, answers the revision it settled on
 //   call(name, args, options) calls a tool
@@ -61,8 +71,12 @@ async function until(done) {
 // and name is the conversation.
 export async function scenario(client, sdk, name) {
   await step('connect', sdk.connect);
-  await { demo, wide, nap }[name](client, sdk);
-  await step('close', async () => void (await client.close()));
+  await { demo, wide, nap, cut, lost }[name](client, sdk);
+  await step('close', async () => {
+    if (client.transport?.sessionId && name !== 'lost') await client.transport.terminateSession();
+    await client.close();
+    return null;
+  });
   process.exit(failures ? 1 : 0);
 }
 
@@ -198,4 +212,35 @@ async function wide(client, { call, on, listen }) {
 // nap is a call during which the server pings.
 async function nap(client, { call }) {
   await step('nap', async () => ({ text: text(await call('nap', {})) }));
+}
+
+// cut is a call whose stream breaks, then one that the server closes, then
+// the stream of the session.
+async function cut(client, { call, on, listen }) {
+  await step('call', async () => {
+    const seen = [];
+    const done = await call('count', { to: 5 }, { onprogress: p => seen.push(p.progress) });
+    return { seen, text: text(done) };
+  });
+  await step('poll', async () => ({ text: text(await call('poll', {})) }));
+  await step('stream', async () => {
+    const seen = [];
+    on('notifications/resources/updated', p => seen.push(p.uri));
+    await listen({ resourceSubscriptions: ['peers://watched'] });
+    await call('touch', {});
+    await until(() => seen.length === 1);
+    await call('touch', {});
+    await until(() => seen.length === 2);
+    return { times: seen.length };
+  });
+}
+
+// lost is a session that ends before its client knows.
+async function lost(client, { call }) {
+  await step('lost', async () => {
+    const { transport } = client;
+    const headers = { 'mcp-session-id': transport.sessionId, 'mcp-protocol-version': transport.protocolVersion };
+    const deleted = (await fetch(transport._url, { method: 'DELETE', headers })).status;
+    return { deleted, call: await call('count', { to: 1 }).then(() => 'no error', err => err.message) };
+  });
 }

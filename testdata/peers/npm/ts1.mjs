@@ -1,9 +1,11 @@
-// A client of the TypeScript SDK v1: node ts1.mjs CONVERSATION VERSION COMMAND ARGS…
+// A client of the TypeScript SDK v1: node ts1.mjs CONVERSATION VERSION (COMMAND ARGS… | URL)
 // It always asks for its own newest revision, 2025-11-25; VERSION is ignored.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import * as types from '@modelcontextprotocol/sdk/types.js';
-import { answers, scenario } from './scenario.mjs';
+import { answers, open, scenario } from './scenario.mjs';
 
 const [, , conversation, , command, ...args] = process.argv;
 const capabilities = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} };
@@ -12,9 +14,10 @@ client.setRequestHandler(types.ElicitRequestSchema, request => answers.elicit(re
 client.setRequestHandler(types.CreateMessageRequestSchema, request => answers.sample(request.params));
 client.setRequestHandler(types.ListRootsRequestSchema, () => answers.roots());
 
-const transport = new StdioClientTransport({ command, args });
+const transport = open([command, ...args], StdioClientTransport, StreamableHTTPClientTransport, SSEClientTransport);
 let version = null;
-transport.setProtocolVersion = v => (version = v); // how this SDK tells a transport what was agreed
+const told = transport.setProtocolVersion?.bind(transport);
+transport.setProtocolVersion = v => told?.((version = v)) ?? (version = v); // how this SDK tells a transport what was agreed
 
 const notices = {
   'notifications/message': types.LoggingMessageNotificationSchema,

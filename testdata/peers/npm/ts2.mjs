@@ -1,8 +1,8 @@
-// A client of the TypeScript SDK v2: node ts2.mjs CONVERSATION VERSION COMMAND ARGS…
+// A client of the TypeScript SDK v2: node ts2.mjs CONVERSATION VERSION (COMMAND ARGS… | URL)
 // VERSION is a revision to hold it to, or "auto" to let it find out.
-import { Client, LOG_LEVEL_META_KEY } from '@modelcontextprotocol/client';
+import { Client, LOG_LEVEL_META_KEY, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { answers, scenario } from './scenario.mjs';
+import { answers, open, scenario } from './scenario.mjs';
 
 const [, , conversation, version, command, ...args] = process.argv;
 const options = { capabilities: { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} } };
@@ -18,6 +18,7 @@ client.setRequestHandler('elicitation/create', request => answers.elicit(request
 client.setRequestHandler('sampling/createMessage', request => answers.sample(request.params));
 client.setRequestHandler('roots/list', () => answers.roots());
 
+const transport = open([command, ...args], StdioClientTransport, StreamableHTTPClientTransport, SSEClientTransport);
 const modern = () => client.getNegotiatedProtocolVersion() >= '2026';
 let _meta; // of every call
 
@@ -25,7 +26,7 @@ await scenario(
   client,
   {
     connect: async () => {
-      await client.connect(new StdioClientTransport({ command, args }));
+      await client.connect(transport);
       return { version: client.getNegotiatedProtocolVersion(), server: client.getServerVersion()?.name };
     },
     call: (name, args, options) => client.callTool({ name, arguments: args, _meta }, options),
