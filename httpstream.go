@@ -34,8 +34,9 @@ import (
 // HTTPOptions say how an [HTTPHandler] works. The zero value is good for
 // most, and safe.
 type HTTPOptions struct {
-	// Server returns the server for a request; nil refuses it with 404. A
-	// nil function means the handler's own server for all.
+	// Server returns the server for a request; nil refuses it with 404. All
+	// requests of a session need the same one. A nil function means the
+	// handler's own server for all.
 	Server func(*http.Request) *Server
 	// Principal names who sends a request, as authorization in front of the
 	// handler has established it: sessions and the state of requests belong
@@ -89,17 +90,18 @@ type HTTPOptions struct {
 // Requests of 2026-07-28 each stand alone; earlier ones belong to a session
 // that initialize opens.
 type HTTPHandler struct {
-	server *Server
-	opts   HTTPOptions
-	log    *slog.Logger
+	server  *Server
+	opts    HTTPOptions
+	log     *slog.Logger
+	noFlush sync.Once // the log was told that events may be late
 
 	mu       sync.Mutex
 	sessions map[string]*httpSession
-	opening  int                  // sessions that initialize is about to open
-	live     map[*postStream]bool // requests being served
-	sweeper  *time.Timer          // nil without sessions
+	opening  int                    // sessions that initialize is about to open
+	live     map[*ServerSession]int // how much of each is being served
+	sweeper  *time.Timer            // nil without sessions
 	closing  bool
-	idle     chan struct{}          // closed when live is empty, if someone waits
+	idle     chan struct{}          // closed when nothing is live, if someone waits
 	scopes   map[*Server]*httpScope // of servers with a Lifespan
 }
 
@@ -113,13 +115,13 @@ type httpScope struct {
 
 // newSession makes a session of a server, whose handlers have the values of
 // its Lifespan. That is opened by the first session and ends with Shutdown.
-func (h *HTTPHandler) newSession(ctx context.Context, s *Server) (*ServerSession, error) {
+func (h *HTTPHandler) newSession(ctx context.Context, s *Server) (*ServerSession, *Error) {
 	if s.opts.Lifespan == nil {
 		return s.newSession(ctx), nil
 	}
 	h.mu.Lock()
-	scope := h.scopes[s]
-	if scope == nil {
+	scope, closing := h.scopes[s], h.closing
+	if scope == nil && !closing {
 		scope = new(httpScope)
 		if h.scopes == nil {
 			h.scopes = make(map[*Server]*httpScope)
@@ -127,10 +129,13 @@ func (h *HTTPHandler) newSession(ctx context.Context, s *Server) (*ServerSession
 		h.scopes[s] = scope
 	}
 	h.mu.Unlock()
+	if closing {
+		return nil, errShuttingDown
+	}
 	scope.once.Do(func() { scope.ctx, scope.life, scope.err = s.begin(context.Background()) })
 	if scope.err != nil {
 		h.log.Error("mcp: Lifespan failed", "error", scope.err)
-		return nil, scope.err
+		return nil, errNoLifespan
 	}
 	ss := s.newSession(withValues{ctx, scope.ctx})
 	ss.life = scope.life
@@ -140,7 +145,7 @@ func (h *HTTPHandler) newSession(ctx context.Context, s *Server) (*ServerSession
 // NewHTTPHandler returns a handler that serves s, which may be nil if opts
 // choose the server. opts may be nil.
 func NewHTTPHandler(s *Server, opts *HTTPOptions) *HTTPHandler {
-	h := &HTTPHandler{server: s, sessions: make(map[string]*httpSession), live: make(map[*postStream]bool)}
+	h := &HTTPHandler{server: s, sessions: make(map[string]*httpSession), live: make(map[*ServerSession]int)}
 	if opts != nil {
 		h.opts = *opts
 	}
@@ -197,9 +202,9 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.opts.Stateless || s.legacy() == nil || modernHeader(r):
 		methodNotAllowed(w, "POST")
 	case r.Method == http.MethodGet:
-		h.get(w, r)
+		h.get(w, r, s)
 	case r.Method == http.MethodDelete:
-		h.delete(w, r)
+		h.delete(w, r, s)
 	default:
 		methodNotAllowed(w, "GET, POST, DELETE")
 	}
@@ -234,6 +239,7 @@ func refuseHTTP(w http.ResponseWriter, status int, id ID, e *Error) {
 	writeJSON(w, status, appendError(nil, id, e))
 }
 
+// writeJSON writes the one JSON object that answers a request.
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	header := w.Header()
 	header["Content-Type"] = jsonType
@@ -242,10 +248,16 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	writeSlowly(w, http.NewResponseController(w), body)
 }
 
+// writeAccepted says that a message was taken which is not answered.
+func writeAccepted(w http.ResponseWriter) {
+	w.Header()["Content-Length"] = []string{"0"}
+	w.WriteHeader(http.StatusAccepted)
+}
+
 // writeSlowly writes as fast as the reader reads, and gives a reader up that
-// has stopped: deadlines are for a part, not for the whole.
+// has stopped: deadlines are for a part, not for the whole. The last one
+// stays, for what is still to be flushed.
 func writeSlowly(w io.Writer, control *http.ResponseController, b []byte) error {
-	defer control.SetWriteDeadline(time.Time{})
 	for len(b) > 0 {
 		part := b[:min(len(b), 128<<10)]
 		control.SetWriteDeadline(time.Now().Add(writeTime)) // where that is not to be had, nothing is bounded
@@ -328,28 +340,33 @@ func liftDeadlines(w http.ResponseWriter, r *http.Request) {
 type accepted struct{ json, stream bool }
 
 // parseAccept reads Accept headers by their grammar (RFC 9110 section
-// 12.5.1); without one all is accepted.
-func parseAccept(values []string) (a accepted) {
+// 12.5.1): of the ranges that cover a type the most specific one counts.
+// Without a header all is accepted.
+func parseAccept(values []string) accepted {
 	if len(values) == 0 {
 		return accepted{true, true}
 	}
-	for _, value := range values {
-		for _, part := range strings.Split(value, ",") {
-			typ, params, err := mime.ParseMediaType(part)
-			if q, ok := params["q"]; err != nil && typ == "" || ok && strings.Trim(q, "0.") == "" {
-				continue
+	var json, stream struct {
+		rank int
+		ok   bool
+	}
+	for _, part := range strings.Split(strings.Join(values, ","), ",") {
+		typ, params, err := mime.ParseMediaType(part)
+		if err != nil && typ == "" {
+			continue
+		}
+		q, weighed := params["q"]
+		ok := !weighed || strings.Trim(q, "0.") != ""
+		for rank, names := range [][2]string{{"*/*", "*/*"}, {"application/*", "text/*"}, {"application/json", "text/event-stream"}} {
+			if typ == names[0] && rank >= json.rank {
+				json.rank, json.ok = rank, ok
 			}
-			switch typ {
-			case "*/*":
-				a.json, a.stream = true, true
-			case "application/json", "application/*":
-				a.json = true
-			case "text/event-stream", "text/*":
-				a.stream = true
+			if typ == names[1] && rank >= stream.rank {
+				stream.rank, stream.ok = rank, ok
 			}
 		}
 	}
-	return a
+	return accepted{json.ok, stream.ok}
 }
 
 // A posted is the body of a POST on its way to who serves it.
@@ -361,125 +378,175 @@ type posted struct {
 	principal string
 	body      []byte
 	accept    accepted
+	id        ID          // of the request in it; zero otherwise
+	params    *paramsView // of that; nil if they are bad
+	bad       *Error
 }
 
-func (p *posted) refuse(status int, id ID, e *Error) { refuseHTTP(p.w, status, id, e) }
+func (p *posted) refuse(status int, e *Error) { refuseHTTP(p.w, status, p.id, e) }
 
 // serve decides by the body which revision the message is of; the header must
 // agree (2026-07-28 basic/transports/streamable-http § Protocol Version
 // Header).
 func (p *posted) serve() {
-	versions := p.r.Header[headerVersion]
 	header := p.r.Header.Get(headerVersion)
-	named := revisionOf(header)
+	rev := p.server.revision(header) // nil: absent, or not served
+	if len(p.r.Header[headerVersion]) > 1 {
+		p.refuse(http.StatusBadRequest, Errorf(CodeHeaderMismatch, "%s is given twice", headerVersion))
+		return
+	}
 	if members, ok := splitBatch(p.body); ok {
-		if named != nil && named.modern {
-			p.refuse(http.StatusBadRequest, ID{}, Errorf(CodeInvalidRequest, "the body must be one message"))
-		} else {
+		switch {
+		case rev != nil && rev.modern:
+			p.refuse(http.StatusBadRequest, Errorf(CodeInvalidRequest, "the body must be one message"))
+		case rev == nil && (header != "" || p.server.legacy() == nil):
+			p.refuse(http.StatusBadRequest, p.server.refuseVersion(header))
+		default:
 			p.serveLegacy(Message{}, false, members)
 		}
 		return
 	}
 	m, isResponse, bad := decodeMessage(p.body)
+	if !isResponse {
+		p.id = m.ID
+	}
 	if bad != nil {
-		p.refuse(http.StatusBadRequest, m.ID, bad)
+		p.refuse(http.StatusBadRequest, bad)
 		return
 	}
-	var version string
-	var claims bool // the body says that it is of a revision without sessions
-	if m.IsRequest() {
-		params, bad := scanParams(m.Params)
-		if bad != nil {
-			p.refuse(http.StatusBadRequest, m.ID, bad)
-			return
-		}
-		version, _ = stringValue(params.version)
-		rev := revisionOf(version)
-		claims = params.version != nil && (rev == nil || rev.modern)
-	}
+	version, claims, bad := p.claimed(m)
 	switch {
-	case len(versions) > 1:
-		p.refuse(http.StatusBadRequest, m.ID, Errorf(CodeHeaderMismatch, "%s is given twice", headerVersion))
-	case !p.server.modern() && (claims || header != "" && (named == nil || named.modern)):
-		// As a server of an earlier revision answers, so that the client turns to initialize.
-		p.refuse(http.StatusBadRequest, m.ID, Errorf(CodeInvalidRequest, "Unsupported protocol version"))
-	case claims && header != version, named != nil && named.modern && m.IsRequest() && version != "" && header != version:
-		p.refuse(http.StatusBadRequest, m.ID, Errorf(CodeHeaderMismatch, "%s is %q, but the request says %q", headerVersion, header, version))
-	case claims || header != "" && (named == nil || named.modern):
-		p.serveModern(m, isResponse, header, claims)
-	case p.server.legacy() == nil:
-		p.refuse(http.StatusBadRequest, m.ID, Errorf(CodeHeaderMismatch, "%s is missing, or of a revision that is not served", headerVersion))
+	case bad != nil:
+		p.refuse(http.StatusBadRequest, bad)
+	case claims && !p.server.modern():
+		p.refuse(http.StatusBadRequest, p.server.refuseVersion(version))
+	case claims && (header == "" || header != version), rev != nil && rev.modern && version != "" && header != version:
+		p.refuse(http.StatusBadRequest, Errorf(CodeHeaderMismatch, "%s is %q, but the request says %q", headerVersion, header, version))
+	case rev == nil && (header != "" || p.server.legacy() == nil):
+		p.refuse(http.StatusBadRequest, p.server.refuseVersion(header))
+	case rev != nil && rev.modern:
+		p.serveModern(m, isResponse, rev, claims)
 	default:
 		p.serveLegacy(m, isResponse, nil)
 	}
 }
 
-// serveModern serves a message that stands alone.
-func (p *posted) serveModern(m Message, isResponse bool, version string, claims bool) {
-	rev := p.server.revision(version)
+// claimed returns the version that the _meta of a request names, and whether
+// that is one without sessions, as far as anyone knows.
+func (p *posted) claimed(m Message) (version string, claims bool, bad *Error) {
+	if !m.IsRequest() {
+		return "", false, nil
+	}
+	if p.params, p.bad = scanParams(m.Params); p.bad != nil || p.params.version == nil {
+		return "", false, nil
+	}
+	version, ok := stringValue(p.params.version)
+	if !ok {
+		return "", false, Errorf(CodeInvalidParams, "params._meta[%q] must be a string", metaProtocolVersion)
+	}
+	rev := revisionOf(version)
+	return version, rev == nil || rev.modern, nil
+}
+
+// refuseVersion says that a version is not served, "" that it is missing. A
+// server of older revisions only says it as those do, so that the client
+// turns to initialize.
+func (s *Server) refuseVersion(version string) *Error {
 	switch {
-	case rev == nil || !rev.modern:
-		p.refuse(http.StatusBadRequest, m.ID, p.server.unsupported(version))
-		return
+	case version == "":
+		return Errorf(CodeHeaderMismatch, "the header %s is missing", headerVersion)
+	case !s.modern():
+		return Errorf(CodeInvalidRequest, "Unsupported protocol version")
+	}
+	return s.unsupported(version)
+}
+
+// enter makes a session of the server, whose leave the caller owes the
+// handler, or refuses the message and returns nil.
+func (p *posted) enter(ctx context.Context) *ServerSession {
+	ss, bad := p.h.newSession(ctx, p.server)
+	if bad == nil && !p.h.enter(ss) {
+		bad = errShuttingDown
+	}
+	switch bad {
+	case nil:
+		return ss
+	case errShuttingDown:
+		p.refuse(http.StatusServiceUnavailable, bad)
+	default:
+		p.refuse(http.StatusInternalServerError, bad)
+	}
+	return nil
+}
+
+// serveModern serves a message that stands alone.
+func (p *posted) serveModern(m Message, isResponse bool, rev *revision, claims bool) {
+	switch {
 	case isResponse:
-		p.refuse(http.StatusBadRequest, ID{}, Errorf(CodeInvalidRequest, "a client of %s sends no responses", version))
+		p.refuse(http.StatusBadRequest, Errorf(CodeInvalidRequest, "a client of %s sends no responses", rev.version))
 		return
 	case !m.IsRequest():
 		p.notifyModern(m, rev)
 		return
+	case p.bad != nil:
+		p.refuse(http.StatusBadRequest, p.bad)
+		return
+	case m.Method == methodInitialize: // a client of before, which has no _meta
+		p.refuse(http.StatusNotFound, methodNotFound(m.Method))
+		return
+	case !claims && p.params.capabilities == nil:
+		p.refuse(http.StatusBadRequest, missingMeta(metaProtocolVersion, metaClientCapabilities))
+		return
 	case !claims:
-		p.refuse(http.StatusBadRequest, m.ID, missingMeta(metaProtocolVersion, metaClientCapabilities))
+		p.refuse(http.StatusBadRequest, missingMeta(metaProtocolVersion))
 		return
 	}
-	if bad := p.checkHeaders(&m); bad != nil {
-		p.refuse(http.StatusBadRequest, m.ID, bad)
+	if bad := p.checkHeaders(m.Method); bad != nil {
+		p.refuse(http.StatusBadRequest, bad)
 		return
 	}
-	if m.Method == methodInitialize {
-		p.refuse(http.StatusNotFound, m.ID, methodNotFound(m.Method))
+	ss := p.enter(p.r.Context())
+	if ss == nil {
 		return
 	}
-	ss, err := p.h.newSession(p.r.Context(), p.server)
-	if err != nil {
-		p.refuse(http.StatusInternalServerError, m.ID, errNoLifespan)
-		return
-	}
-	ps := p.stream(m)
+	ps := p.stream(m, ss)
 	ps.status = modernStatus
-	if !p.h.enter(ps, ss) {
-		p.refuse(http.StatusServiceUnavailable, m.ID, errShuttingDown)
-		return
-	}
-	defer p.h.leave(ps)
+	conn := ps.conn
+	defer func() {
+		ps.detach(conn)
+		ss.core.close(nil)
+		p.h.leave(ss)
+	}()
 	req := p.request(m, ss.core, ps)
+	req.values = nil // the session's are the same
 	req.mirrored = p.mirrored
 	if req := ss.core.accept(req); req != nil {
 		ps.keepAlive()
 		ss.core.serve(req)
 	}
-	ps.detach()
-	ss.core.close(nil)
 }
 
 // notifyModern serves a notification. Header rules for it are not defined
 // (2026-07-28 basic/transports/streamable-http § Server Validation).
 func (p *posted) notifyModern(m Message, rev *revision) {
-	ss, err := p.h.newSession(p.r.Context(), p.server)
-	if err != nil {
-		p.refuse(http.StatusInternalServerError, ID{}, errNoLifespan)
+	params, bad := scanParams(m.Params)
+	if bad != nil {
+		p.refuse(http.StatusBadRequest, bad)
 		return
 	}
+	ss := p.enter(p.r.Context())
+	if ss == nil {
+		return
+	}
+	defer p.h.leave(ss)
 	defer ss.core.close(nil)
 	req := p.request(m, ss.core, discard{})
-	var bad *Error
-	if req.params, bad = scanParams(req.Params); bad != nil {
-		p.refuse(http.StatusBadRequest, ID{}, bad)
-		return
-	}
-	req.rev = rev
-	p.w.WriteHeader(http.StatusAccepted)
+	req.params, req.rev = params, rev
+	writeAccepted(p.w)
 	http.NewResponseController(p.w).Flush() // the client need not wait for what is done with it
-	ss.core.run(ss.core.ctx, req)
+	if _, err := ss.core.run(ss.core.ctx, req); err != nil {
+		p.h.log.Warn("mcp: notification failed", "method", m.Method, "error", err)
+	}
 }
 
 // discard is the way out for a message that is not answered.
@@ -491,17 +558,21 @@ func (discard) answer([]byte, int)         {}
 
 // request makes the request that handlers see.
 func (p *posted) request(m Message, core *session, out stream) *Request {
-	return &Request{
-		Method: m.Method, ID: m.ID, Params: m.Params, session: core, out: out,
-		Header: p.r.Header, Principal: p.principal, values: p.r.Context(),
-	}
+	req := &Request{Method: m.Method, ID: m.ID, Params: m.Params, session: core, out: out}
+	p.dress(req)
+	return req
+}
+
+// dress gives a request what HTTP knows of it.
+func (p *posted) dress(req *Request) {
+	req.Header, req.Principal, req.values = p.r.Header, p.principal, p.r.Context()
 }
 
 // stream makes the stream of this POST.
-func (p *posted) stream(m Message) *postStream {
-	ps := &postStream{h: p.h, id: m.ID, method: m.Method, done: make(chan struct{})}
-	ps.conn = &response{w: p.w, control: http.NewResponseController(p.w), accept: p.accept, log: p.h.log}
-	ps.only = p.h.opts.JSON && m.Method != methodListen && p.accept.json
+func (p *posted) stream(m Message, ss *ServerSession) *postStream {
+	ps := &postStream{h: p.h, id: m.ID, session: ss}
+	ps.conn = &response{h: p.h, w: p.w, control: http.NewResponseController(p.w), accept: p.accept}
+	ps.only = p.accept.json && (p.h.opts.JSON && m.Method != methodListen || !p.accept.stream)
 	return ps
 }
 
@@ -526,24 +597,15 @@ func modernStatus(code int) int {
 // checkHeaders refuses a request whose headers do not say what its body says:
 // who routes by them must not be deceived
 // (2026-07-28 basic/transports/streamable-http § Server Validation).
-func (p *posted) checkHeaders(m *Message) *Error {
-	if bad := checkHeader(p.r.Header, headerMethod, m.Method, false); bad != nil {
+func (p *posted) checkHeaders(method string) *Error {
+	if bad := checkHeader(p.r.Header, headerMethod, method, false); bad != nil {
 		return bad
 	}
-	params, bad := scanParams(m.Params)
-	if bad != nil {
-		return bad
+	name, ok := stringValue(namedBy(method, p.params))
+	if !ok {
+		return nil // no name, or none that who serves the method takes
 	}
-	if raw := namedBy(m.Method, params); raw != nil {
-		name, ok := stringValue(raw)
-		if !ok {
-			return nil // what serves the method refuses it
-		}
-		if bad := checkHeader(p.r.Header, headerName, name, true); bad != nil {
-			return bad
-		}
-	}
-	return nil
+	return checkHeader(p.r.Header, headerName, name, true)
 }
 
 // namedBy returns the member of the params that Mcp-Name repeats, nil for a
@@ -595,22 +657,29 @@ func (p *posted) mirrored(params []headerParam, arguments []byte) *Error {
 	return nil
 }
 
-// enter counts a request as being served, unless the handler shuts down.
-func (h *HTTPHandler) enter(ps *postStream, ss *ServerSession) bool {
+// enter counts a session as being served, unless the handler shuts down.
+func (h *HTTPHandler) enter(ss *ServerSession) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closing {
-		return false
+	if !h.closing {
+		h.live[ss]++
 	}
-	ps.session = ss
-	h.live[ps] = true
-	return true
+	return !h.closing
 }
 
-func (h *HTTPHandler) leave(ps *postStream) {
+// stay is enter for who has entered already.
+func (h *HTTPHandler) stay(ss *ServerSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.live, ps)
+	h.live[ss]++
+}
+
+func (h *HTTPHandler) leave(ss *ServerSession) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.live[ss]--; h.live[ss] == 0 {
+		delete(h.live, ss)
+	}
 	if len(h.live) == 0 && h.idle != nil {
 		close(h.idle)
 		h.idle = nil
@@ -623,22 +692,19 @@ func (h *HTTPHandler) leave(ps *postStream) {
 func (h *HTTPHandler) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
 	h.closing = true
-	for ps := range h.live {
-		ps.session.drain()
+	for ss := range h.live {
+		ss.drain()
 	}
-	sessions := h.sessions
-	h.sessions = make(map[string]*httpSession)
+	for _, hs := range h.sessions {
+		hs.ss.drain() // which may have a listen, over HTTP+SSE
+	}
 	if h.sweeper != nil {
 		h.sweeper.Stop()
 	}
-	for _, hs := range sessions {
-		hs.endGets()
+	if len(h.live) > 0 && h.idle == nil {
+		h.idle = make(chan struct{})
 	}
-	var idle chan struct{}
-	if len(h.live) > 0 {
-		idle = make(chan struct{})
-		h.idle = idle
-	}
+	idle := h.idle
 	h.mu.Unlock()
 	var err error
 	if idle != nil {
@@ -648,26 +714,41 @@ func (h *HTTPHandler) Shutdown(ctx context.Context) error {
 			err = ctx.Err()
 		}
 	}
-	h.mu.Lock()
-	left := make([]*postStream, 0, len(h.live))
-	for ps := range h.live {
-		left = append(left, ps)
-	}
-	h.mu.Unlock()
-	for _, ps := range left {
-		ps.session.core.close(nil)
-	}
-	for _, hs := range sessions {
-		hs.end()
-	}
-	h.mu.Lock()
-	scopes := h.scopes
-	h.mu.Unlock()
-	for _, scope := range scopes {
-		scope.life.end()
-		scope.life.await(cleanTime)
-	}
+	h.endAll()
 	return err
+}
+
+// endAll closes all that is left, all at once: each of them may take some
+// seconds.
+func (h *HTTPHandler) endAll() {
+	var each sync.WaitGroup
+	do := func(f func()) {
+		each.Add(1)
+		go func() {
+			defer each.Done()
+			f()
+		}()
+	}
+	h.mu.Lock()
+	for ss := range h.live {
+		do(func() { ss.core.close(nil) })
+	}
+	for id, hs := range h.sessions {
+		delete(h.sessions, id)
+		do(hs.end)
+	}
+	h.mu.Unlock()
+	each.Wait()
+	h.mu.Lock()
+	for _, scope := range h.scopes {
+		do(func() {
+			scope.once.Do(func() {}) // it may just be opening
+			scope.life.end()
+			scope.life.await(cleanTime)
+		})
+	}
+	h.mu.Unlock()
+	each.Wait()
 }
 
 // guard refuses what a page of another origin sends, and answers its
@@ -787,15 +868,16 @@ func sameOrigin(origin, host string) bool {
 }
 
 // A response writes one HTTP response: either a JSON object or a stream of
-// events. It may be used until end, which whoever serves the request calls
-// before it returns. Under the lock of who has it.
+// events. It may be used until whoever serves the request returns. Under the
+// lock of who has it.
 type response struct {
+	h       *HTTPHandler
 	w       http.ResponseWriter
 	control *http.ResponseController
 	accept  accepted
-	log     *slog.Logger
-	started bool  // the stream has begun
-	failed  error // why nothing more can be written
+	started bool          // the stream has begun
+	failed  error         // why nothing more can be written
+	done    chan struct{} // if not nil, closed when there is nothing more to write
 	buf     []byte
 }
 
@@ -837,57 +919,67 @@ func (c *response) write(b []byte) error {
 	if c.failed != nil {
 		return c.failed
 	}
-	if err := writeSlowly(c.w, c.control, b); err != nil {
-		c.failed = fmt.Errorf("mcp: the client does not read: %w", err)
-	} else if err := c.flush(); errors.Is(err, http.ErrNotSupported) {
-		c.log.Warn("mcp: events may be late: the http.ResponseWriter cannot flush")
-	} else if err != nil {
+	err := writeSlowly(c.w, c.control, b)
+	if err == nil {
+		err = c.control.Flush()
+	}
+	if errors.Is(err, http.ErrNotSupported) {
+		err = nil
+		c.h.noFlush.Do(func() { c.h.log.Warn("mcp: events may be late: the http.ResponseWriter cannot flush") })
+	}
+	if err != nil {
 		c.failed = fmt.Errorf("mcp: the client does not read: %w", err)
 	}
+	c.control.SetWriteDeadline(time.Time{})
 	if len(c.buf) > 64<<10 {
 		c.buf = nil
 	}
 	return c.failed
 }
 
-func (c *response) flush() error {
-	c.control.SetWriteDeadline(time.Now().Add(writeTime))
-	defer c.control.SetWriteDeadline(time.Time{})
-	return c.control.Flush()
+// release says that there is nothing more to write.
+func (c *response) release() {
+	if c.done != nil {
+		close(c.done)
+	}
 }
 
 // A postStream is the way out of what one POST asked for.
 type postStream struct {
 	h       *HTTPHandler
-	id      ID     // of the request; zero for a batch
-	method  string // of the request
+	id      ID // of the request; zero for a batch
 	session *ServerSession
 	owner   *httpSession          // nil at 2026-07-28, and without sessions
 	number  string                // of the stream within the session, for event ids; "" without
 	only    bool                  // one JSON object, whatever happens
-	status  func(code int) int    // of an answer that is no stream
+	status  func(code int) int    // of an answer that is no stream; nil for 200
 	opened  func(code int) *Error // before the answer to initialize leaves
 
 	mu       sync.Mutex
 	conn     *response // nil while nobody reads
 	timer    *time.Timer
 	answered bool
-	done     chan struct{} // closed when there is nothing more to do for who holds conn
 }
 
 // keepAlive turns a long silence into a stream, and keeps it alive.
 func (ps *postStream) keepAlive() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if ps.conn == nil || ps.only || !ps.conn.accept.stream {
+	ps.arm()
+}
+
+// arm is keepAlive, under ps.mu.
+func (ps *postStream) arm() {
+	conn := ps.conn
+	if conn == nil || ps.only {
 		return
 	}
 	ps.timer = time.AfterFunc(ps.h.opts.Silence, func() {
 		ps.mu.Lock()
 		defer ps.mu.Unlock()
-		if ps.conn != nil && !ps.answered {
+		if ps.conn == conn { // else it came too late
 			ps.begin()
-			ps.conn.comment()
+			conn.comment()
 			ps.timer.Reset(ps.h.opts.Silence)
 		}
 	})
@@ -933,8 +1025,11 @@ func (ps *postStream) put(frame []byte) error {
 	switch {
 	case ps.answered:
 		return ErrClosed
-	case ps.only || ps.conn != nil && !ps.conn.accept.stream:
-		return errOneAnswer
+	case ps.only:
+		if m, _, _ := decodeMessage(frame); m.IsRequest() {
+			return errOneAnswer
+		}
+		return nil // a notice, which is lost
 	case ps.conn == nil:
 		if ps.number == "" {
 			return ErrClosed
@@ -977,18 +1072,16 @@ func (ps *postStream) answer(frame []byte, code int) {
 	}
 	ps.answered = true
 	switch {
+	case frame == nil && ps.conn == nil:
 	case ps.conn == nil:
-		if frame != nil {
-			ps.store(frame)
-		}
-	case ps.conn.started || !ps.conn.accept.json && frame != nil:
+		ps.store(frame)
+	case frame == nil && !ps.conn.started && ps.id.IsZero():
+		writeAccepted(ps.conn.w)
+	case frame == nil:
+	case ps.conn.started || !ps.conn.accept.json:
 		ps.begin()
-		if frame != nil {
-			ps.write(frame)
-		}
-	case frame == nil && ps.session.core.ctx.Err() == nil:
-		ps.conn.w.WriteHeader(http.StatusAccepted)
-	case frame != nil:
+		ps.write(frame)
+	default:
 		status := http.StatusOK
 		if code != 0 && ps.status != nil {
 			status = ps.status(code)
@@ -1009,18 +1102,35 @@ func (ps *postStream) release() {
 	if ps.conn == nil {
 		return
 	}
-	ps.conn = nil
 	if ps.timer != nil {
 		ps.timer.Stop()
 	}
-	close(ps.done)
+	ps.conn.release()
+	ps.conn = nil
 }
 
-// detach takes the reader away: its request is about to return.
-func (ps *postStream) detach() {
+// detach takes a reader away whose request is about to return, unless another
+// has taken its place.
+func (ps *postStream) detach(conn *response) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	ps.release()
+	if ps.conn == conn {
+		ps.release()
+	}
+}
+
+// attach gives the stream a new reader, after replay has given that what it
+// missed, unless that fails or there is nothing more to come.
+func (ps *postStream) attach(conn *response, replay func() error) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.release() // of a connection that was not known to be lost
+	if replay() != nil || ps.answered {
+		return false
+	}
+	ps.conn = conn
+	ps.arm()
+	return true
 }
 
 // CloseStream ends the stream of events that the request's answer travels on,
@@ -1034,11 +1144,11 @@ func (r *Request) CloseStream(retry time.Duration) {
 	}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if ps.conn == nil || ps.answered || ps.only || !ps.conn.accept.stream {
+	if ps.conn == nil || ps.answered || ps.only {
 		return
 	}
 	ps.begin()
-	ps.conn.write(fmt.Appendf(nil, "retry: %d\n\n", max(retry.Milliseconds(), 1)))
+	ps.conn.retry(retry)
 	ps.release()
 }
 
@@ -1049,6 +1159,7 @@ type httpSession struct {
 	principal string
 	ss        *ServerSession
 	old       bool // of HTTP+SSE: the session is one GET
+	reserved  bool // counted as opening, under h.mu
 
 	mu      sync.Mutex
 	used    time.Time              // last
@@ -1057,10 +1168,17 @@ type httpSession struct {
 	posts   map[string]*postStream // not answered yet, by number
 	gets    []*getStream           // newest last
 	waiting [][]byte               // for the first GET
+
+	keeping sync.RWMutex
+	dropped bool // no more events are kept
 }
 
-// maxWaiting is how many messages wait for a client to open its stream.
-const maxWaiting = 64
+// Ceilings of a session.
+const (
+	maxWaiting = 64              // messages waiting for a client to open its stream
+	maxGets    = 16              // streams that belong to no request
+	getRetry   = 5 * time.Second // before one comes back that was too many
+)
 
 // legacy returns the newest served revision with sessions, nil if there is
 // none.
@@ -1075,31 +1193,36 @@ func (s *Server) legacy() *revision {
 
 // serveLegacy serves a message, or a batch, of a revision with sessions.
 func (p *posted) serveLegacy(m Message, isResponse bool, batch iter.Seq[[]byte]) {
-	switch {
-	case m.Method == methodInitialize && m.IsRequest():
-		p.initialize(m)
-		return
-	case p.h.opts.Stateless:
-		p.serveStateless(m, isResponse, batch)
+	initialize := m.Method == methodInitialize && m.IsRequest()
+	if p.h.opts.Stateless {
+		if initialize {
+			p.initialize(m)
+		} else {
+			p.serveStateless(m, isResponse, batch)
+		}
 		return
 	}
-	hs, status, bad := p.h.session(p.r, p.principal)
-	if bad != nil {
-		p.refuse(status, m.ID, bad)
+	hs, status, bad := p.h.session(p.r, p.server, p.principal)
+	switch {
+	case bad != nil && initialize:
+		p.initialize(m)
+		return
+	case bad != nil:
+		p.refuse(status, bad)
 		return
 	}
 	defer hs.leave()
-	p.deliver(m, isResponse, batch, hs.ss, hs)
+	p.deliver(m, isResponse, batch, hs)
 }
 
 // session finds the session that a request belongs to, and marks it as used
 // until leave.
-func (h *HTTPHandler) session(r *http.Request, principal string) (*httpSession, int, *Error) {
+func (h *HTTPHandler) session(r *http.Request, s *Server, principal string) (*httpSession, int, *Error) {
 	ids := r.Header[headerSession]
 	if len(ids) != 1 || ids[0] == "" {
 		return nil, http.StatusBadRequest, Errorf(CodeInvalidRequest, "the header Mcp-Session-Id must be there, once: initialize opens a session")
 	}
-	hs := h.lookUp(ids[0], principal, false)
+	hs := h.lookUp(ids[0], s, principal, false)
 	if hs == nil {
 		return nil, http.StatusNotFound, Errorf(CodeInvalidRequest, "no such session: initialize opens one")
 	}
@@ -1109,11 +1232,11 @@ func (h *HTTPHandler) session(r *http.Request, principal string) (*httpSession, 
 // lookUp returns the session of an id, marked as used until leave; nil if
 // there is none. Another's session is as good as none
 // (2025-11-25 basic/security_best_practices § Session Hijacking).
-func (h *HTTPHandler) lookUp(id, principal string, old bool) *httpSession {
+func (h *HTTPHandler) lookUp(id string, s *Server, principal string, old bool) *httpSession {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	hs := h.sessions[id]
-	h.mu.Unlock()
-	if hs == nil || hs.old != old || hs.principal != principal || !hs.enter() {
+	if hs == nil || hs.old != old || hs.ss.server != s || hs.principal != principal || !hs.enter() {
 		return nil
 	}
 	return hs
@@ -1139,44 +1262,49 @@ func (hs *httpSession) leave() {
 // initialize opens a session, if all goes well: nothing is kept before.
 func (p *posted) initialize(m Message) {
 	h := p.h
-	ss, err := h.newSession(context.Background(), p.server)
-	if err != nil {
-		p.refuse(http.StatusInternalServerError, m.ID, errNoLifespan)
+	hs := &httpSession{h: h, id: newSessionID(), principal: p.principal, used: time.Now()}
+	if !h.opts.Stateless && !h.reserve(hs) {
+		h.tooMany(p.w, p.id)
 		return
 	}
-	ps := p.stream(m)
-	if !h.enter(ps, ss) {
-		p.refuse(http.StatusServiceUnavailable, m.ID, errShuttingDown)
+	defer h.settle(hs, false)
+	ss := p.enter(context.Background())
+	if ss == nil {
 		return
 	}
-	defer h.leave(ps)
+	kept := false
+	ps := p.stream(m, ss)
+	conn := ps.conn
+	defer func() {
+		ps.detach(conn)
+		if !kept {
+			ss.core.close(nil)
+		}
+		h.leave(ss)
+	}()
 	if !h.opts.Stateless {
-		hs := &httpSession{h: h, id: newSessionID(), principal: p.principal, ss: ss, used: time.Now()}
-		ss.core.out = hs
-		if !h.reserve() {
-			p.w.Header().Set("Retry-After", "60")
-			p.refuse(http.StatusServiceUnavailable, m.ID, Errorf(CodeInternalError, "there are too many sessions"))
-			return
-		}
-		ps.opened = func(code int) *Error {
-			ss.mu.Lock()
-			initialized := ss.rev != nil // middleware may have answered itself
-			ss.mu.Unlock()
-			if h.open(hs, code == 0 && initialized) {
-				p.w.Header().Set(headerSession, hs.id)
+		hs.ss, ss.core.out = ss, hs
+		p.w.Header().Set(headerSession, hs.id)
+		ps.opened = func(code int) (bad *Error) {
+			// Middleware may have answered itself, and nobody knows the id of a client that left.
+			ok := code == 0 && ss.initialized() && p.r.Context().Err() == nil
+			if kept, bad = h.settle(hs, ok); !kept {
+				p.w.Header().Del(headerSession)
 			}
-			return nil
+			return bad
 		}
 	}
-	req := ss.core.accept(p.request(m, ss.core, ps))
-	if req != nil {
+	if req := ss.core.accept(p.request(m, ss.core, ps)); req != nil {
 		ps.keepAlive()
 		ss.core.serve(req)
 	}
-	ps.detach()
-	if h.opts.Stateless || req == nil {
-		ss.core.close(nil)
-	}
+}
+
+// initialized reports whether initialize has succeeded.
+func (ss *ServerSession) initialized() bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.rev != nil
 }
 
 func newSessionID() string {
@@ -1185,31 +1313,45 @@ func newSessionID() string {
 	return hex.EncodeToString(id)
 }
 
-// reserve makes room for a session that is about to open.
-func (h *HTTPHandler) reserve() bool {
+// reserve makes room for a session that is about to open, until settle.
+func (h *HTTPHandler) reserve(hs *httpSession) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.sessions)+h.opening >= h.opts.MaxSessions {
 		return false
 	}
 	h.opening++
+	hs.reserved = true
 	return true
 }
 
-// open takes a session in whose room is reserved, if initialize succeeded.
-func (h *HTTPHandler) open(hs *httpSession, ok bool) bool {
+// settle takes in a session whose room is reserved, if that is ok, or gives
+// up the room. It does nothing the second time.
+func (h *HTTPHandler) settle(hs *httpSession, ok bool) (kept bool, bad *Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !hs.reserved {
+		return false, nil
+	}
+	hs.reserved = false
 	h.opening--
-	if !ok || h.closing {
-		go hs.ss.core.close(nil)
-		return false
+	switch {
+	case !ok:
+		return false, nil
+	case h.closing:
+		return false, errShuttingDown
 	}
 	h.sessions[hs.id] = hs
 	if h.sweeper == nil && h.opts.IdleTimeout > 0 {
 		h.sweeper = time.AfterFunc(h.opts.IdleTimeout/4, h.sweep)
 	}
-	return true
+	return true, nil
+}
+
+// tooMany refuses a session that there is no room for.
+func (h *HTTPHandler) tooMany(w http.ResponseWriter, id ID) {
+	w.Header().Set("Retry-After", "60")
+	refuseHTTP(w, http.StatusServiceUnavailable, id, Errorf(CodeInternalError, "there are too many sessions"))
 }
 
 // sweep ends the sessions that have been idle for too long. There is one
@@ -1239,35 +1381,29 @@ func (h *HTTPHandler) sweep() {
 func (hs *httpSession) idleSince(t time.Time) bool {
 	core := hs.ss.core
 	core.mu.Lock()
-	busy := core.busy
+	busy, served := core.busy, core.served
 	core.mu.Unlock()
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	return core.ctx.Err() != nil || busy == 0 && hs.open == 0 && hs.used.Before(t)
+	return core.ctx.Err() != nil || busy == 0 && hs.open == 0 && hs.used.Before(t) && served.Before(t)
 }
 
-// end closes a session that the handler has let go of.
+// end closes a session that the handler has let go of. Its streams end with
+// its context.
 func (hs *httpSession) end() {
 	hs.ss.core.close(nil)
-	hs.endGets()
-	hs.h.opts.Events.Drop(context.Background(), hs.id)
-}
-
-func (hs *httpSession) endGets() {
-	hs.mu.Lock()
-	gets := hs.gets
-	hs.gets = nil
-	hs.mu.Unlock()
-	for _, g := range gets {
-		g.end()
+	hs.keeping.Lock()
+	defer hs.keeping.Unlock()
+	hs.dropped = true
+	if err := hs.h.opts.Events.Drop(context.Background(), hs.id); err != nil {
+		hs.h.log.Error("mcp: events were not dropped", "error", err)
 	}
 }
 
 // delete ends a session for its client.
-func (h *HTTPHandler) delete(w http.ResponseWriter, r *http.Request) {
-	hs, status, bad := h.session(r, h.principal(r))
-	if bad != nil {
-		refuseHTTP(w, status, ID{}, bad)
+func (h *HTTPHandler) delete(w http.ResponseWriter, r *http.Request, s *Server) {
+	hs := h.sessionOf(w, r, s)
+	if hs == nil {
 		return
 	}
 	defer hs.leave()
@@ -1278,6 +1414,19 @@ func (h *HTTPHandler) delete(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// sessionOf is session for a GET or DELETE, which it refuses if there is none.
+func (h *HTTPHandler) sessionOf(w http.ResponseWriter, r *http.Request, s *Server) *httpSession {
+	if v := r.Header.Get(headerVersion); v != "" && s.revision(v) == nil {
+		refuseHTTP(w, http.StatusBadRequest, ID{}, s.refuseVersion(v))
+		return nil
+	}
+	hs, status, bad := h.session(r, s, h.principal(r))
+	if bad != nil {
+		refuseHTTP(w, status, ID{}, bad)
+	}
+	return hs
+}
+
 func (h *HTTPHandler) principal(r *http.Request) string {
 	if h.opts.Principal == nil {
 		return ""
@@ -1285,69 +1434,90 @@ func (h *HTTPHandler) principal(r *http.Request) string {
 	return h.opts.Principal(r)
 }
 
-// deliver gives a message, or a batch, to a session and answers the POST.
+// deliver gives a message, or a batch, to its session and answers the POST.
 // Losing the connection cancels nothing (2025-11-25 basic/transports §
 // Sending Messages to the Server).
-func (p *posted) deliver(m Message, isResponse bool, batch iter.Seq[[]byte], ss *ServerSession, hs *httpSession) {
+func (p *posted) deliver(m Message, isResponse bool, batch iter.Seq[[]byte], hs *httpSession) {
+	ss := hs.ss
 	if batch == nil && !m.IsRequest() {
-		ss.core.route(m, isResponse, nil, discard{})
-		p.w.WriteHeader(http.StatusAccepted)
+		ss.core.route(m, isResponse, nil, discard{}, p.dress)
+		writeAccepted(p.w)
 		return
 	}
-	ps := p.stream(m)
-	if batch != nil {
-		ps.status = func(code int) int { return http.StatusBadRequest } // the batch itself is refused
-	}
-	if !p.h.enter(ps, ss) {
-		p.refuse(http.StatusServiceUnavailable, m.ID, errShuttingDown)
+	if !p.h.enter(ss) {
+		p.refuse(http.StatusServiceUnavailable, errShuttingDown)
 		return
 	}
-	defer p.h.leave(ps)
-	if ps.owner = hs; hs != nil {
-		hs.adopt(ps)
-	}
+	defer p.h.leave(ss)
+	ps := p.stream(m, ss)
+	conn := ps.conn
+	conn.done = make(chan struct{})
+	hs.adopt(ps)
 	ps.keepAlive()
 	if batch != nil {
-		ss.core.deliverBatch(batch, ps)
+		ps.status = batchStatus
+		ss.core.deliverBatch(batch, ps, p.dress)
 	} else if req := ss.core.accept(p.request(m, ss.core, ps)); req != nil {
 		go ss.core.serve(req)
 	}
 	select {
-	case <-ps.done:
+	case <-conn.done:
 	case <-p.r.Context().Done():
 	}
-	ps.detach()
+	ps.detach(conn)
 }
+
+// batchStatus is the status of the error that refuses a batch as a whole.
+func batchStatus(int) int { return http.StatusBadRequest }
 
 // serveStateless serves a message of a revision with sessions without one:
 // the header says which (absent: 2025-03-26), and nothing is known of the
-// client.
+// client. It waits for the answer though the connection may be lost: that
+// cancels nothing.
 func (p *posted) serveStateless(m Message, isResponse bool, batch iter.Seq[[]byte]) {
-	rev := revisionOf(p.r.Header.Get(headerVersion))
+	rev := p.server.revision(p.r.Header.Get(headerVersion))
 	if rev == nil {
-		rev = rev20250326
+		rev = p.server.revision(Version20250326)
 	}
-	if !slices.Contains(p.server.revs, rev) {
+	if rev == nil {
 		rev = p.server.legacy()
 	}
-	ss, err := p.h.newSession(p.r.Context(), p.server)
-	if err != nil {
-		p.refuse(http.StatusInternalServerError, m.ID, errNoLifespan)
+	ss := p.enter(context.WithoutCancel(p.r.Context()))
+	if ss == nil {
 		return
 	}
+	defer p.h.leave(ss)
+	defer ss.core.close(nil)
 	ss.rev, ss.client = rev, &clientFacts{}
 	ss.ready.Store(true) // or it never is
 	ss.core.batches = rev.batches
-	p.deliver(m, isResponse, batch, ss, nil)
-	ss.core.close(nil)
+	if batch == nil && !m.IsRequest() {
+		ss.core.route(m, isResponse, nil, discard{}, p.dress)
+		writeAccepted(p.w)
+		return
+	}
+	ps := p.stream(m, ss)
+	conn := ps.conn
+	defer ps.detach(conn)
+	ps.keepAlive()
+	if batch != nil {
+		conn.done = make(chan struct{})
+		ps.status = batchStatus
+		ss.core.deliverBatch(batch, ps, p.dress)
+		<-conn.done
+	} else if req := ss.core.accept(p.request(m, ss.core, ps)); req != nil {
+		ss.core.serve(req)
+	}
 }
 
-// adopt gives a stream its number.
+// adopt gives a stream its number. Until it is answered the handler counts it
+// as served, though its POST may have returned.
 func (hs *httpSession) adopt(ps *postStream) {
+	hs.h.stay(hs.ss)
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	hs.streams++
-	ps.number = strconv.Itoa(hs.streams)
+	ps.owner, ps.number = hs, strconv.Itoa(hs.streams)
 	if hs.posts == nil {
 		hs.posts = make(map[string]*postStream)
 	}
@@ -1356,12 +1526,18 @@ func (hs *httpSession) adopt(ps *postStream) {
 
 func (hs *httpSession) forget(ps *postStream) {
 	hs.mu.Lock()
-	defer hs.mu.Unlock()
 	delete(hs.posts, ps.number)
+	hs.mu.Unlock()
+	hs.h.leave(hs.ss)
 }
 
-// store keeps an event of a stream and returns its id, "" if that failed.
+// store keeps an event of a stream and returns its id, "" if there is none.
 func (hs *httpSession) store(stream string, frame []byte) string {
+	hs.keeping.RLock()
+	defer hs.keeping.RUnlock()
+	if hs.dropped {
+		return ""
+	}
 	id, err := hs.h.opts.Events.Append(context.Background(), hs.id, stream, frame)
 	if err != nil {
 		hs.h.log.Error("mcp: an event was not kept", "error", err)
@@ -1370,31 +1546,50 @@ func (hs *httpSession) store(stream string, frame []byte) string {
 	return id
 }
 
+// getPrefix begins the numbers of streams that belong to no request.
+const getPrefix = "g"
+
 // A getStream is an open GET.
 type getStream struct {
+	number string // of the stream within the session, for event ids
+
 	mu   sync.Mutex
-	conn *response
-	done chan struct{}
+	conn *response // nil when it has ended
 }
 
-func (g *getStream) end() {
+// end ends the stream; retry, if not 0, is when its client may come back.
+func (g *getStream) end(retry time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.conn != nil {
-		g.conn = nil
-		close(g.done)
+	if g.conn == nil {
+		return
 	}
+	if retry > 0 {
+		g.conn.retry(retry)
+	}
+	g.conn.release()
+	g.conn = nil
+}
+
+// retry writes when the client may come back.
+func (c *response) retry(after time.Duration) error {
+	return c.write(fmt.Appendf(nil, "retry: %d\n\n", max(after.Milliseconds(), 1)))
 }
 
 // event writes an event and reports whether it could.
-func (g *getStream) event(name, id string, frame []byte) bool {
+func (g *getStream) event(name string, frame []byte) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.conn != nil && g.conn.event(name, id, frame) == nil
+	return g.conn != nil && g.conn.event(name, "", frame) == nil
 }
 
-// noStream is the number of the stream of all that belongs to no request.
-const noStream = "0"
+// put keeps an event and writes it, and reports whether it could. Under g.mu
+// both, so that events come in the order of their ids.
+func (g *getStream) put(hs *httpSession, frame []byte) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.conn != nil && g.conn.event("", hs.store(g.number, frame), frame) == nil
+}
 
 func (hs *httpSession) room(context.Context) error { return nil }
 
@@ -1413,56 +1608,55 @@ func (hs *httpSession) put(frame []byte) error {
 		}
 		g := hs.gets[len(hs.gets)-1]
 		hs.mu.Unlock()
-		if g.event("", hs.store(noStream, frame), frame) {
+		if g.put(hs, frame) {
 			return nil
 		}
-		hs.drop(g)
+		hs.drop(g, 0)
 	}
 }
 
 // answer: what answers no request of a POST goes nowhere.
 func (hs *httpSession) answer([]byte, int) {}
 
-func (hs *httpSession) drop(g *getStream) {
+func (hs *httpSession) drop(g *getStream, retry time.Duration) {
 	hs.mu.Lock()
 	hs.gets = slices.DeleteFunc(hs.gets, func(other *getStream) bool { return other == g })
 	hs.mu.Unlock()
-	g.end()
+	g.end(retry)
 }
 
 // get serves the stream of what belongs to no request, or lets a client go on
 // with a stream whose connection it lost.
-func (h *HTTPHandler) get(w http.ResponseWriter, r *http.Request) {
+func (h *HTTPHandler) get(w http.ResponseWriter, r *http.Request, s *Server) {
 	if !parseAccept(r.Header["Accept"]).stream {
 		refuseHTTP(w, http.StatusNotAcceptable, ID{}, Errorf(CodeInvalidRequest, "the client must accept text/event-stream"))
 		return
 	}
-	if v := r.Header.Get(headerVersion); v != "" && revisionOf(v) == nil {
-		refuseHTTP(w, http.StatusBadRequest, ID{}, Errorf(CodeInvalidRequest, "Unsupported protocol version"))
-		return
-	}
-	hs, status, bad := h.session(r, h.principal(r))
-	if bad != nil {
-		refuseHTTP(w, status, ID{}, bad)
+	hs := h.sessionOf(w, r, s)
+	if hs == nil {
 		return
 	}
 	defer hs.leave()
-	conn := h.openStream(w, r)
-	last := r.Header.Get(headerLastEvent)
-	if last == "" {
-		hs.listen(r.Context(), conn, nil)
+	h.mu.Lock()
+	closing := h.closing
+	h.mu.Unlock()
+	if closing {
+		refuseHTTP(w, http.StatusServiceUnavailable, ID{}, errShuttingDown)
 		return
 	}
-	stream, events, err := h.opts.Events.After(r.Context(), hs.id, last)
-	if err != nil {
-		refuseHTTP(w, http.StatusBadRequest, ID{}, Errorf(CodeInvalidRequest, "the header Last-Event-ID names no event that is kept"))
-		return
+	stream, last := "", r.Header.Get(headerLastEvent)
+	if last != "" {
+		var err error
+		if stream, _, err = h.opts.Events.After(r.Context(), hs.id, last); err != nil {
+			refuseHTTP(w, http.StatusBadRequest, ID{}, Errorf(CodeInvalidRequest, "the header Last-Event-ID names no event that is kept"))
+			return
+		}
 	}
-	if stream == noStream {
-		hs.listen(r.Context(), conn, events)
-		return
+	if conn := h.openStream(w, r); stream == "" || strings.HasPrefix(stream, getPrefix) {
+		hs.listen(r.Context(), conn, stream, last)
+	} else {
+		hs.resume(r.Context(), conn, stream, last)
 	}
-	hs.resume(r.Context(), conn, stream, last)
 }
 
 // openStream makes a stream of the response to a GET.
@@ -1470,37 +1664,86 @@ func (h *HTTPHandler) openStream(w http.ResponseWriter, r *http.Request) *respon
 	liftDeadlines(w, r)
 	control := http.NewResponseController(w)
 	control.SetReadDeadline(time.Time{})
-	return &response{w: w, control: control, accept: accepted{stream: true}, log: h.log}
+	return &response{h: h, w: w, control: control, accept: accepted{stream: true}, done: make(chan struct{})}
 }
 
-// listen holds a GET open.
-func (hs *httpSession) listen(ctx context.Context, conn *response, missed []Event) {
-	g := &getStream{conn: conn, done: make(chan struct{})}
-	conn.start()
-	if missed == nil && hs.ss.primes() {
-		conn.event("", hs.store(noStream, nil), nil)
-	} else {
-		conn.comment()
+// listen holds a GET open: a new stream, or a number's after its event last.
+func (hs *httpSession) listen(ctx context.Context, conn *response, number, last string) {
+	g := &getStream{conn: conn, number: number}
+	for _, other := range hs.displaced(g) {
+		hs.drop(other, getRetry)
 	}
-	for _, e := range missed {
-		conn.event("", e.ID, e.Data)
-	}
+	defer hs.drop(g, 0)
 	g.mu.Lock()
 	hs.mu.Lock()
 	hs.gets = append(hs.gets, g)
 	waiting := hs.waiting
 	hs.waiting = nil
 	hs.mu.Unlock()
-	for _, frame := range waiting {
-		conn.event("", hs.store(noStream, frame), frame)
+	var err error
+	switch {
+	case last != "":
+		err = hs.replay(ctx, conn, last)
+	case hs.ss.primes():
+		err = conn.event("", hs.store(g.number, nil), nil)
+	default:
+		err = conn.comment()
+	}
+	for len(waiting) > 0 && err == nil {
+		err = conn.event("", hs.store(g.number, waiting[0]), waiting[0])
+		waiting = waiting[1:]
 	}
 	g.mu.Unlock()
-	defer hs.drop(g)
+	if err != nil {
+		hs.mu.Lock()
+		hs.waiting = append(waiting, hs.waiting...)
+		hs.mu.Unlock()
+		return
+	}
 	hs.hold(ctx, g)
+}
+
+// displaced gives a new stream its number, unless it goes on with an old one,
+// and returns the streams that have to go for it: who had that number, and
+// the oldest when there are too many.
+func (hs *httpSession) displaced(g *getStream) (others []*getStream) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if g.number == "" {
+		hs.streams++
+		g.number = getPrefix + strconv.Itoa(hs.streams)
+	}
+	for i, other := range hs.gets {
+		if other.number == g.number || i == 0 && len(hs.gets) >= maxGets {
+			others = append(others, other)
+		}
+	}
+	return others
+}
+
+// replay writes the events after one, and something in any case: then the
+// client knows that it is connected.
+func (hs *httpSession) replay(ctx context.Context, conn *response, last string) error {
+	_, events, err := hs.h.opts.Events.After(ctx, hs.id, last)
+	if err != nil || len(events) == 0 {
+		return errors.Join(err, conn.comment())
+	}
+	for _, e := range events {
+		if err := conn.event("", e.ID, e.Data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hold keeps a GET open until either side has enough of it.
 func (hs *httpSession) hold(ctx context.Context, g *getStream) {
+	g.mu.Lock()
+	conn := g.conn
+	g.mu.Unlock()
+	if conn == nil {
+		return
+	}
 	ticker := time.NewTicker(hs.h.opts.Silence)
 	defer ticker.Stop()
 	for {
@@ -1512,7 +1755,7 @@ func (hs *httpSession) hold(ctx context.Context, g *getStream) {
 			if !alive {
 				return
 			}
-		case <-g.done:
+		case <-conn.done:
 			return
 		case <-ctx.Done():
 			return
@@ -1527,41 +1770,19 @@ func (hs *httpSession) resume(ctx context.Context, conn *response, stream, last 
 	hs.mu.Lock()
 	ps := hs.posts[stream]
 	hs.mu.Unlock()
-	if ps != nil {
-		ps.mu.Lock()
-	}
-	_, events, err := hs.h.opts.Events.After(ctx, hs.id, last) // no event is added meanwhile
-	conn.start()
-	for _, e := range events {
-		if len(e.Data) > 0 && err == nil {
-			err = conn.event("", e.ID, e.Data)
-		}
-	}
-	if err == nil && len(events) == 0 {
-		conn.comment()
-	}
-	if ps == nil {
+	replay := func() error { return hs.replay(ctx, conn, last) }
+	if ps == nil { // answered: what is kept is all there is
+		replay()
 		return
 	}
-	if ps.answered || err != nil {
-		ps.mu.Unlock()
+	if !ps.attach(conn, replay) {
 		return
 	}
-	ps.release() // a connection that was not known to be lost
-	ps.conn, ps.done = conn, make(chan struct{})
-	done := ps.done
-	ps.mu.Unlock()
-	ps.keepAlive()
 	select {
-	case <-done:
-		return
+	case <-conn.done:
 	case <-ctx.Done():
 	}
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	if ps.conn == conn {
-		ps.release()
-	}
+	ps.detach(conn)
 }
 
 // An EventStore keeps the events of streams of revisions before 2026-07-28,
@@ -1596,6 +1817,7 @@ type memoryEvents struct {
 	max      int
 	size     int
 	order    []*memoryEvent // oldest first
+	gone     int            // how many of those count no more
 	sessions map[string]*memorySession
 }
 
@@ -1640,6 +1862,7 @@ func (m *memoryEvents) Append(_ context.Context, session, stream string, data []
 // session stays until it is dropped: no id may come twice.
 func (m *memoryEvents) forget(e *memoryEvent) {
 	if e.gone {
+		m.gone--
 		return
 	}
 	m.size -= len(e.data) + eventCost
@@ -1677,12 +1900,16 @@ func (m *memoryEvents) Drop(_ context.Context, session string) error {
 	}
 	for _, events := range s.streams {
 		for _, e := range events {
-			e.gone = true
 			m.size -= len(e.data) + eventCost
+			e.gone, e.data = true, nil
+			m.gone++
 		}
 	}
 	delete(m.sessions, session)
-	m.order = slices.DeleteFunc(m.order, func(e *memoryEvent) bool { return e.gone })
+	if m.gone > len(m.order)/2 { // not for each session: there may be many
+		m.order = slices.DeleteFunc(m.order, func(e *memoryEvent) bool { return e.gone })
+		m.gone = 0
+	}
 	return nil
 }
 

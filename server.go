@@ -75,7 +75,8 @@ type ServerOptions struct {
 	// KeepAlive is how often a quiet client is pinged, before 2026-07-28, which has
 	// no ping; 0 means never. One that gives no sign of life for three times
 	// that, while neither side works for the other, is lost: the session ends
-	// with an error. Any message is a sign of life.
+	// with an error. Any message is a sign of life. Over HTTP, where a client
+	// has no connection, nobody is pinged; see [HTTPOptions] IdleTimeout.
 	KeepAlive time.Duration
 	// Stray hears of messages that nobody waits for or that cannot be read:
 	// responses with an id that is unknown, null, or of a call that was given

@@ -710,15 +710,16 @@ func (s *session) unheard(cause error) {
 func (s *session) deliver(frame []byte, out stream) *Request {
 	s.heard.Add(1)
 	if members, ok := splitBatch(frame); ok {
-		s.deliverBatch(members, out)
+		s.deliverBatch(members, out, nil)
 		return nil
 	}
 	m, isResponse, bad := decodeMessage(frame)
-	return s.route(m, isResponse, bad, out)
+	return s.route(m, isResponse, bad, out, nil)
 }
 
-// route takes what decodeMessage made of one message.
-func (s *session) route(m Message, isResponse bool, bad *Error, out stream) *Request {
+// route takes what decodeMessage made of one message. dress, if not nil, adds
+// what the transport knows of a request or notification.
+func (s *session) route(m Message, isResponse bool, bad *Error, out stream, dress func(*Request)) *Request {
 	switch {
 	case bad != nil && isResponse:
 		if !s.complete(m.ID, outcome{err: fmt.Errorf("mcp: invalid response: %s", bad.Message)}) {
@@ -736,6 +737,9 @@ func (s *session) route(m Message, isResponse bool, bad *Error, out stream) *Req
 		}
 	default:
 		req := &Request{Method: m.Method, ID: m.ID, Params: m.Params, session: s, out: out}
+		if dress != nil {
+			dress(req)
+		}
 		if m.IsRequest() {
 			return s.accept(req)
 		}
@@ -749,7 +753,7 @@ var errNotAsked = errors.New("mcp: a response to no request of ours, or to one t
 
 // deliverBatch takes the members of a batch. Their answers leave together
 // (2025-03-26 basic § Batching).
-func (s *session) deliverBatch(members iter.Seq[[]byte], out stream) {
+func (s *session) deliverBatch(members iter.Seq[[]byte], out stream, dress func(*Request)) {
 	s.mu.Lock()
 	allowed := s.batches
 	s.mu.Unlock()
@@ -773,8 +777,8 @@ func (s *session) deliverBatch(members iter.Seq[[]byte], out stream) {
 		b.add()
 		if answered := bad == nil && m.IsRequest() || bad != nil && !isResponse; !answered {
 			b.answer(nil, 0)
-			s.route(m, isResponse, bad, out)
-		} else if req := s.route(m, isResponse, bad, b); req != nil {
+			s.route(m, isResponse, bad, out, dress)
+		} else if req := s.route(m, isResponse, bad, b, dress); req != nil {
 			go s.serve(req)
 		}
 	}
@@ -963,7 +967,7 @@ func (s *session) wireError(req *Request, err error) *Error {
 	req.mu.Lock()
 	cancelled := req.ended // then it is no failure, and nobody is told
 	req.mu.Unlock()
-	if !cancelled {
+	if !cancelled && s.ctx.Err() == nil {
 		s.log.Error("mcp: request failed", "method", req.Method, "error", err)
 	}
 	return Errorf(CodeInternalError, "internal error")
@@ -1403,7 +1407,7 @@ type pinger struct {
 func (s *session) keepAlive(every time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if every > 0 && !s.closed && s.pinger == nil && s.out != nil {
+	if every > 0 && !s.closed && s.pinger == nil && s.conn != nil {
 		p := &pinger{every: every}
 		p.timer = time.AfterFunc(every, func() { s.look(p) })
 		s.pinger = p

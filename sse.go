@@ -33,7 +33,7 @@ func (h *HTTPHandler) serveSSE(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet:
 		h.getSSE(w, r, s)
 	case r.Method == http.MethodPost:
-		h.postSSE(w, r)
+		h.postSSE(w, r, s)
 	default:
 		methodNotAllowed(w, "GET, POST")
 	}
@@ -49,53 +49,73 @@ func (h *HTTPHandler) getSSE(w http.ResponseWriter, r *http.Request, s *Server) 
 		refuseHTTP(w, http.StatusNotAcceptable, ID{}, Errorf(CodeInvalidRequest, "the client must accept text/event-stream"))
 		return
 	}
-	ss, err := h.newSession(r.Context(), s)
-	if err != nil {
-		refuseHTTP(w, http.StatusInternalServerError, ID{}, errNoLifespan)
+	hs := &httpSession{h: h, id: newSessionID(), principal: h.principal(r), old: true, open: 1}
+	if !h.reserve(hs) {
+		h.tooMany(w, ID{})
 		return
 	}
-	if !h.reserve() {
-		w.Header().Set("Retry-After", "60")
-		refuseHTTP(w, http.StatusServiceUnavailable, ID{}, Errorf(CodeInternalError, "there are too many sessions"))
+	defer h.settle(hs, false)
+	p := &posted{h: h, w: w, r: r, server: s}
+	ss := p.enter(r.Context())
+	if ss == nil {
 		return
 	}
-	hs := &httpSession{h: h, id: newSessionID(), principal: h.principal(r), ss: ss, old: true, open: 1}
-	g := &getStream{conn: h.openStream(w, r), done: make(chan struct{})}
-	hs.gets = []*getStream{g}
-	hs.ss.core.out = sseStream{hs, g}
-	if !h.open(hs, true) {
-		refuseHTTP(w, http.StatusServiceUnavailable, ID{}, errShuttingDown)
-		return
-	}
+	h.leave(ss) // an open stream is nothing that Shutdown waits for
+	g := &getStream{conn: h.openStream(w, r)}
+	hs.ss, ss.core.out = ss, sseStream{g}
 	defer func() {
+		g.end(0)
 		h.mu.Lock()
 		delete(h.sessions, hs.id)
 		h.mu.Unlock()
 		hs.end()
 	}()
+	if _, bad := h.settle(hs, true); bad != nil {
+		refuseHTTP(w, http.StatusServiceUnavailable, ID{}, bad)
+		return
+	}
 	// A reference that is nothing but a query leads back to this path.
-	if g.event("endpoint", "", []byte("?"+sessionParam+"="+hs.id)) {
+	if g.event("endpoint", []byte("?"+sessionParam+"="+hs.id)) {
 		hs.hold(r.Context(), g)
 	}
 }
 
 // postSSE takes a message for a session; what answers it goes to the stream.
-func (h *HTTPHandler) postSSE(w http.ResponseWriter, r *http.Request) {
-	hs := h.lookUp(r.URL.Query().Get(sessionParam), h.principal(r), true)
+func (h *HTTPHandler) postSSE(w http.ResponseWriter, r *http.Request, s *Server) {
+	p := &posted{h: h, w: w, r: r, server: s, principal: h.principal(r)}
+	hs := h.lookUp(r.URL.Query().Get(sessionParam), s, p.principal, true)
 	if hs == nil {
 		refuseHTTP(w, http.StatusNotFound, ID{}, Errorf(CodeInvalidRequest, "no such session"))
 		return
 	}
 	defer hs.leave()
-	body := h.readBody(w, r)
-	if body == nil {
+	if p.body = h.readBody(w, r); p.body == nil {
 		return
 	}
-	w.WriteHeader(http.StatusAccepted)
-	http.NewResponseController(w).Flush()
 	core := hs.ss.core
-	if req := core.deliver(body, core.out); req != nil {
-		req.Header, req.Principal, req.values = r.Header, hs.principal, context.WithoutCancel(r.Context())
+	members, isBatch := splitBatch(p.body)
+	var m Message
+	var isResponse bool
+	if !isBatch {
+		var bad *Error
+		if m, isResponse, bad = decodeMessage(p.body); bad != nil {
+			p.refuse(http.StatusBadRequest, bad)
+			return
+		}
+	}
+	out := core.out
+	if isBatch || m.IsRequest() {
+		if !h.enter(hs.ss) {
+			p.refuse(http.StatusServiceUnavailable, errShuttingDown)
+			return
+		}
+		out = sseAnswer{out, func() { h.leave(hs.ss) }}
+	}
+	writeAccepted(w)
+	http.NewResponseController(w).Flush()
+	if isBatch {
+		core.deliverBatch(members, out, p.dress)
+	} else if req := core.route(m, isResponse, nil, out, p.dress); req != nil {
 		if hs.ss.inline(req) {
 			core.serve(req)
 		} else {
@@ -105,16 +125,13 @@ func (h *HTTPHandler) postSSE(w http.ResponseWriter, r *http.Request) {
 }
 
 // sseStream is the way out of a session.
-type sseStream struct {
-	hs *httpSession
-	g  *getStream
-}
+type sseStream struct{ g *getStream }
 
 func (s sseStream) room(context.Context) error { return nil }
 
 func (s sseStream) put(frame []byte) error {
-	if !s.g.event("message", "", frame) {
-		s.g.end() // the session ends with its stream
+	if !s.g.event("message", frame) {
+		s.g.end(0) // the session ends with its stream
 		return ErrClosed
 	}
 	return nil
@@ -124,6 +141,17 @@ func (s sseStream) answer(frame []byte, _ int) {
 	if frame != nil {
 		s.put(frame)
 	}
+}
+
+// sseAnswer is the way out of what one POST asked for.
+type sseAnswer struct {
+	stream
+	answered func()
+}
+
+func (s sseAnswer) answer(frame []byte, code int) {
+	s.stream.answer(frame, code)
+	s.answered()
 }
 
 func init() { openSSE = dialSSE }
