@@ -232,11 +232,13 @@ type CallOptions struct {
 
 // link is the part of a session that all its views share.
 type link struct {
-	client  *Client
-	life    *life // nil without Restart
-	core    *session
-	unsure  atomic.Bool // what it speaks is only known from before
-	patient bool        // silence is no sign of an old server
+	client *Client
+	life   *life // nil without Restart
+	core   *session
+	unsure atomic.Bool // what it speaks is only known from before
+	// pause is that of a transport over which every request travels by
+	// itself, else nil.
+	pause func(failed int) (wait time.Duration, more bool)
 
 	mu     sync.Mutex
 	server ServerInfo
@@ -363,9 +365,14 @@ func (c *Client) open(ctx context.Context, t Transport, life *life) (*ClientSess
 		return nil, err
 	}
 	l := &link{client: c, life: life, cache: cache{max: c.opts.CacheSize}}
-	_, l.patient = t.(silenceIsNoAnswer)
+	if t, ok := t.(perRequest); ok {
+		l.pause = t.pause
+	}
 	l.core = newSession(context.WithoutCancel(ctx), l, c.opts.Logger)
 	l.core.stray = c.opts.Stray
+	if conn, ok := conn.(interface{ onRenewed(func()) }); ok {
+		conn.onRenewed(func() { go l.renewed() })
+	}
 	l.core.start(conn)
 	return &ClientSession{life: life, link: l}, nil
 }
@@ -532,9 +539,7 @@ func (lf *life) reopen(ctx context.Context, old *link) (cs *ClientSession, err e
 	l.mu.Lock()
 	l.level = level
 	l.mu.Unlock()
-	if level != "" && !l.revision().modern {
-		cs.call(ctx, methodSetLevel, &SetLevelParams{Level: level}, nil) // what it says makes no difference
-	}
+	cs.setLevelAgain(ctx, level)
 	lf.mu.Lock()
 	closed := lf.ctx.Err() != nil
 	if !closed {
@@ -555,6 +560,28 @@ func (lf *life) reopen(ctx context.Context, old *link) (cs *ClientSession, err e
 	return cs, nil
 }
 
+// setLevelAgain tells a legacy server the level of logging that it forgot.
+func (cs *ClientSession) setLevelAgain(ctx context.Context, level LoggingLevel) {
+	if level != "" && !cs.link.revision().modern {
+		cs.call(ctx, methodSetLevel, &SetLevelParams{Level: level}, nil) // what it says makes no difference
+	}
+}
+
+// renewed sets again what a legacy server has forgotten with its session,
+// when the transport has opened another one: the level of logging, the
+// subscriptions.
+func (l *link) renewed() {
+	l.mu.Lock()
+	level, subs := l.level, maps.Clone(l.subs)
+	l.mu.Unlock()
+	l.changed(Change{Method: notifyToolsChanged})
+	cs := &ClientSession{link: l}
+	cs.setLevelAgain(l.core.ctx, level)
+	for sub := range subs {
+		sub.again(l.core.ctx, cs)
+	}
+}
+
 // isModernError reports whether an error can only come from a server that
 // knows 2026-07-28 (its basic/transports/stdio § Backward Compatibility).
 func isModernError(err error) bool {
@@ -570,9 +597,15 @@ func isModernError(err error) bool {
 
 var errNoCommonVersion = errors.New("mcp: no protocol version in common")
 
-// silenceIsNoAnswer is a method of transports over which a server that does
-// not answer is not taken for an old one.
-type silenceIsNoAnswer interface{ silenceIsNoAnswer() }
+// A perRequest transport is one over which every request travels by itself,
+// as over HTTP: a server that does not answer is not taken for an old one, and
+// one request can be lost while the connection goes on (2026-07-28
+// basic/transports/streamable-http § Backward Compatibility).
+type perRequest interface {
+	// pause returns how long to wait before a subscription that was lost is
+	// taken out again, and whether it is, when that has failed so often.
+	pause(failed int) (wait time.Duration, more bool)
+}
 
 // mayBeOld reports whether a server of an earlier revision may have answered
 // the probe with this error.
@@ -585,7 +618,7 @@ func (l *link) mayBeOld(err error) bool {
 	case errors.As(err, &failed): // the network, or the credentials
 		return false
 	case errors.Is(err, context.DeadlineExceeded):
-		return !l.patient
+		return l.pause == nil
 	}
 	return true
 }
@@ -596,7 +629,7 @@ func (cs *ClientSession) discover(ctx context.Context, rev *revision) error {
 	var d DiscoverResult
 	l := cs.link
 	probe := *cs
-	if !l.patient {
+	if l.pause == nil {
 		probe.opts = CallOptions{Timeout: l.client.opts.ProbeTimeout, MaxTimeout: l.client.opts.ProbeTimeout}
 	}
 	raw, err := probe.roundTrip(ctx, rev, methodDiscover, nil)
@@ -2131,6 +2164,9 @@ type Subscription struct {
 	gone    chan struct{}      // closed when cancel has had its effect
 	watches SubscriptionFilter // what is honored on this connection
 	lost    bool               // the connection is, and may be opened again
+	live    bool               // acknowledged on this connection
+	back    bool               // the next acknowledgement is that of one that was taken out again
+	news    bool               // a change came since it was taken out
 	pending []Change
 	wake    chan struct{} // holds one
 	ended   bool
@@ -2173,15 +2209,14 @@ func (cs *ClientSession) listen(ctx context.Context, sub *Subscription) error {
 	}
 	l.subs[sub] = true
 	sub.mu.Lock()
-	sub.link, sub.lost, sub.cancel = l, false, nil
+	sub.link, sub.lost, sub.cancel, sub.live = l, false, nil, false
 	sub.id, sub.watches = ID{}, SubscriptionFilter{}
 	select {
 	case <-sub.acked: // of another connection
 	default:
 	}
 	if rev.modern {
-		l.subID++
-		sub.id = StringID(fmt.Sprintf("listen-%d", l.subID))
+		sub.number(l)
 	} else {
 		sub.watches = watches
 	}
@@ -2191,6 +2226,14 @@ func (cs *ClientSession) listen(ctx context.Context, sub *Subscription) error {
 		return cs.listenModern(ctx, sub, rev)
 	}
 	return cs.subscribe(ctx, watches.ResourceSubscriptions)
+}
+
+// number gives a subscription the next id of a connection, whose mutex is
+// held, and so is the subscription's.
+func (sub *Subscription) number(l *link) {
+	l.subID++
+	sub.id = StringID(fmt.Sprintf("listen-%d", l.subID))
+	sub.news = false
 }
 
 // again takes a subscription out anew on a connection that was opened again
@@ -2204,25 +2247,57 @@ func (sub *Subscription) again(ctx context.Context, cs *ClientSession) {
 		return
 	}
 	if err := cs.listen(ctx, sub); err != nil {
-		sub.over(cs.link, cs.life.ended(err))
+		if cs.life != nil {
+			err = cs.life.ended(err)
+		}
+		sub.over(cs.link, err)
 		return
 	}
-	f := sub.watching()
-	for method, changed := range map[string]bool{
-		notifyToolsChanged: f.ToolsListChanged, notifyPromptsChanged: f.PromptsListChanged, notifyResourcesChanged: f.ResourcesListChanged,
-	} {
-		if changed {
-			sub.add(Change{Method: method})
-		}
-	}
-	for _, uri := range f.ResourceSubscriptions {
-		sub.add(Change{notifyResourceUpdated, uri})
-	}
+	sub.allChanged(cs.link)
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	sub.signal()
 	if sub.ended && sub.cancel != nil { // closed meanwhile
 		sub.cancel()
+	}
+}
+
+// allChanged has all that is listened to count as changed.
+func (sub *Subscription) allChanged(l *link) {
+	f := sub.watching()
+	var changes []Change
+	for method, changed := range map[string]bool{
+		notifyToolsChanged: f.ToolsListChanged, notifyPromptsChanged: f.PromptsListChanged, notifyResourcesChanged: f.ResourcesListChanged,
+	} {
+		if changed {
+			changes = append(changes, Change{Method: method})
+		}
+	}
+	for _, uri := range f.ResourceSubscriptions {
+		changes = append(changes, Change{notifyResourceUpdated, uri})
+	}
+	for _, c := range changes {
+		l.changed(c)
+		sub.add(c)
+	}
+}
+
+// acknowledged takes what the server says it will do for a subscription.
+func (sub *Subscription) acknowledged(l *link, f SubscriptionFilter) {
+	sub.mu.Lock()
+	back := sub.back
+	sub.live, sub.back = true, false
+	if back {
+		sub.watches = f
+	}
+	sub.mu.Unlock()
+	if back {
+		sub.allChanged(l)
+		return
+	}
+	select {
+	case sub.acked <- f:
+	default:
 	}
 }
 
@@ -2275,13 +2350,11 @@ func (cs *ClientSession) listenModern(ctx context.Context, sub *Subscription, re
 	listening, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended, gone := make(chan error, 1), make(chan struct{})
 	sub.mu.Lock()
-	sub.cancel, sub.gone = cancel, gone
-	id := sub.id
+	sub.cancel, sub.gone, sub.back = cancel, gone, false
 	sub.mu.Unlock()
 	go func() {
 		defer close(gone)
-		forever := cs.With(CallOptions{Timeout: -1, MaxTimeout: -1, Meta: cs.opts.Meta})
-		_, err := forever.request(listening, rev, methodListen, params, id)
+		err := cs.keepListening(listening, sub, rev, params)
 		sub.over(cs.link, err)
 		ended <- err
 	}()
@@ -2304,6 +2377,64 @@ func (cs *ClientSession) listenModern(ctx context.Context, sub *Subscription, re
 	case <-ctx.Done():
 		return doing(methodListen, ctx.Err())
 	}
+}
+
+// calmListen is how long a subscription must have lasted for its loss to be
+// no sign of trouble.
+const calmListen = 30 * time.Second
+
+// keepListening holds a modern subscription until it ends. When its stream
+// was lost, but not the connection, it is taken out again under another id
+// (2026-07-28 basic/patterns/subscriptions § Graceful Closure).
+func (cs *ClientSession) keepListening(ctx context.Context, sub *Subscription, rev *revision, params []byte) error {
+	l := cs.link
+	forever := cs.With(CallOptions{Timeout: -1, MaxTimeout: -1, Meta: cs.opts.Meta})
+	for failed := 0; ; failed++ {
+		began := time.Now()
+		sub.mu.Lock()
+		id := sub.id
+		sub.mu.Unlock()
+		_, err := forever.request(ctx, rev, methodListen, params, id)
+		sub.mu.Lock()
+		live, news := sub.live, sub.news
+		sub.mu.Unlock()
+		if !live || ctx.Err() != nil || !l.mayListenAgain(err) {
+			return err
+		}
+		if news || time.Since(began) >= calmListen {
+			failed = 0
+		}
+		wait, more := l.pause(failed)
+		if !more {
+			return err
+		}
+		l.client.logger().Info("mcp: a subscription was lost; it is taken out again", "error", err)
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		case <-l.core.done:
+			t.Stop()
+			return ErrClosed
+		}
+		l.mu.Lock()
+		sub.mu.Lock()
+		sub.number(l)
+		sub.back = true
+		sub.mu.Unlock()
+		l.mu.Unlock()
+	}
+}
+
+// mayListenAgain reports whether a subscription that ended by err may work
+// when it is taken out again: it was lost without a word of the server's, or
+// the server cannot just now.
+func (l *link) mayListenAgain(err error) bool {
+	var failed *CallError
+	var known interface{ temporary() bool }
+	return l.pause != nil && errors.As(err, &failed) && (!errors.As(err, &known) || known.temporary())
 }
 
 // route hands a notification of a change to the subscriptions that it
@@ -2345,12 +2476,12 @@ func (l *link) route(note *Request) {
 		case note.Method == notifyAcknowledged:
 			var p ListenParams
 			if decodeAt(note.Params, &p, note.rev, false) == nil {
-				select {
-				case sub.acked <- p.Notifications:
-				default:
-				}
+				sub.acknowledged(l, p.Notifications)
 			}
 		case !id.IsZero() || watches.wants(c):
+			sub.mu.Lock()
+			sub.news = true
+			sub.mu.Unlock()
 			sub.add(c)
 		}
 	}
@@ -2408,9 +2539,10 @@ func (sub *Subscription) end(err error) {
 // when the server ended it in order or Close was called, with one when the
 // connection was lost or ctx ended.
 //
-// A client with Restart opens a lost connection again here, and goes on. What
-// changed meanwhile nobody knows, so all that is listened to is then returned
-// as a change.
+// A client with Restart opens a lost connection again here, and goes on. Over
+// HTTP a stream that broke is asked for again, and a session that the server
+// has lost is opened anew, by any client. What changed meanwhile nobody knows,
+// so all that is listened to is then returned as a change.
 func (sub *Subscription) Events(ctx context.Context) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		for {

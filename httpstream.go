@@ -14,6 +14,7 @@ import (
 	"io"
 	"iter"
 	"log/slog"
+	"maps"
 	mrand "math/rand/v2"
 	"mime"
 	"net"
@@ -1948,22 +1949,36 @@ func decodeHeader(value string) (string, bool) {
 	return string(text), err == nil
 }
 
-// An HTTPError is the answer of an HTTP server that is no answer of the
-// protocol's.
+// An HTTPError is the answer of an HTTP server that is no success: not one of
+// the protocol's, or an error of the protocol's with a status of HTTP.
 type HTTPError struct {
-	Method string // of the request
+	Method string // of the message that was sent; "GET" for a stream of events
 	Status int
 	Type   string // the Content-Type
 	Body   string // the beginning of it
+	// Answer is the server's error if the body is one; errors.As finds it.
+	Answer *Error
 }
 
-// Error says what came instead of an answer.
+// Error says what came instead of a result.
 func (e *HTTPError) Error() string {
-	text := fmt.Sprintf("mcp: the answer to %s is %d %s, %q", e.Method, e.Status, http.StatusText(e.Status), e.Type)
+	status := strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)))
+	if e.Answer != nil {
+		return fmt.Sprintf("%s (HTTP %s)", e.Answer.Error(), status)
+	}
+	text := fmt.Sprintf("mcp: the answer to %s is %s, %q", e.Method, status, e.Type)
 	if e.Body != "" {
 		text += fmt.Sprintf(": %.200q", e.Body)
 	}
 	return text
+}
+
+// Unwrap returns Answer.
+func (e *HTTPError) Unwrap() error {
+	if e.Answer == nil {
+		return nil
+	}
+	return e.Answer
 }
 
 // unknownRevision reports whether this is how a server answers that does not
@@ -1979,7 +1994,19 @@ func (e *HTTPError) unknownRevision() bool {
 	return e.Status >= 400 && e.Status < 500
 }
 
+// temporary reports whether the same request may succeed later.
+func (e *HTTPError) temporary() bool {
+	return e.Status >= 500 && e.Status != http.StatusNotImplemented ||
+		e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout
+}
+
 // HTTP is the transport to a server at a URL, of every revision.
+//
+// Calls fail one by one: the session goes on when the network or the server
+// fails, and errors.As finds an [*HTTPError] if the server answered. What a
+// server before 2026-07-28 loses with its session is set again in a new one,
+// and what a subscription may have missed meanwhile counts as changed; the
+// same is true of a stream of a newer server's changes that broke.
 type HTTP struct {
 	// URL is the MCP endpoint.
 	URL string
@@ -1987,8 +2014,9 @@ type HTTP struct {
 	// [http.DefaultTransport]. Its Timeout, if any, cuts streams, too.
 	// Redirects to another origin are never followed, whatever it says.
 	Client *http.Client
-	// Header is sent with every request. It cannot replace what the protocol
-	// says itself.
+	// Header is sent with every request, but for what the protocol says
+	// itself: Accept, Content-Type, Last-Event-ID and all that begins with
+	// "Mcp-" are left out.
 	Header http.Header
 	// Auth supplies credentials; nil means none.
 	Auth Authorizer
@@ -1996,7 +2024,8 @@ type HTTP struct {
 	// 16 MiB and 64 KiB.
 	MaxMessage int
 	// Retries is how often in a row, and without anything new, a stream that
-	// broke is asked for again; 0 means 5, negative means never.
+	// broke is asked for again: after a second, and ever longer, up to 30
+	// seconds, or as the server says; 0 means 5, negative means never.
 	Retries int
 	// NoStream does not open the stream on which a server of a revision
 	// before 2026-07-28 sends what belongs to no request.
@@ -2010,20 +2039,26 @@ type HTTP struct {
 type Authorizer interface {
 	// Authorize adds credentials to a request that is about to be sent.
 	Authorize(ctx context.Context, r *http.Request) error
-	// Challenge is shown a response of status 401 or 403, without its body,
-	// and reports whether the request should be sent once more, with other
-	// credentials.
+	// Challenge is shown a response of status 401 or 403, whose body it must
+	// not touch, and reports whether the request should be sent once more,
+	// with other credentials.
 	Challenge(ctx context.Context, r *http.Response) (again bool, err error)
 }
+
+// An authError is why there are no credentials.
+type authError struct{ error }
+
+func (e *authError) Unwrap() error   { return e.error }
+func (e *authError) temporary() bool { return false }
 
 // Connect prepares a connection. Nothing is sent before the first message.
 func (t *HTTP) Connect(context.Context) (Conn, error) {
 	u, err := url.Parse(t.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("mcp: %q is not an http or https URL", t.URL)
+		return nil, errors.New("mcp: the URL is none of http or https") // there may be secrets in it
 	}
 	c := &httpConn{
-		t: *t, url: u, in: make(chan incoming, 16), running: make(map[ID]context.CancelFunc),
+		t: *t, url: u, in: make(chan incoming, 16), running: make(map[ID]*posting),
 		tools: make(map[string][]headerParam), log: t.Logger,
 	}
 	if c.log == nil {
@@ -2032,8 +2067,13 @@ func (t *HTTP) Connect(context.Context) (Conn, error) {
 	if c.t.MaxMessage <= 0 {
 		c.t.MaxMessage = 16<<20 + 64<<10
 	}
-	if c.t.Retries == 0 {
-		c.t.Retries = 5
+	c.t.Header = make(http.Header)
+	for name, values := range t.Header {
+		switch name = http.CanonicalHeaderKey(name); {
+		case strings.HasPrefix(name, "Mcp-"), name == "Accept", name == "Content-Type", name == headerLastEvent:
+		default:
+			c.t.Header[name] = values
+		}
 	}
 	if t.Client != nil {
 		c.client = *t.Client
@@ -2047,10 +2087,19 @@ func (t *HTTP) Connect(context.Context) (Conn, error) {
 	return c, nil
 }
 
-// silenceIsNoAnswer: over HTTP a server that does not answer is not taken for
-// an old one (2026-07-28 basic/transports/streamable-http § Backward
-// Compatibility).
-func (t *HTTP) silenceIsNoAnswer() {}
+// pause makes HTTP a transport over which every request travels by itself.
+func (t *HTTP) pause(failed int) (wait time.Duration, more bool) {
+	retries := t.Retries
+	if retries == 0 {
+		retries = 5
+	}
+	wait = min(time.Second<<min(failed, 10), maxPause)
+	return wait + time.Duration(mrand.Int64N(int64(wait/4))), failed < retries
+}
+
+// maxPause is how long a stream that broke waits at most to be asked for
+// again, unless the server wants more. One that lasted so long did work.
+const maxPause = 30 * time.Second
 
 // sameOriginOnly follows redirects that keep method, scheme and host: session
 // ids and keys in headers are for the server that they were given for.
@@ -2078,20 +2127,60 @@ type httpConn struct {
 	ctx    context.Context // ends with the connection
 	stop   context.CancelFunc
 	in     chan incoming
+	close  sync.Once
+	work   sync.WaitGroup // every goroutine
 
-	mu       sync.Mutex
-	running  map[ID]context.CancelFunc // POSTs of requests
-	tools    map[string][]headerParam  // of the tools that have been listed
-	version  string                    // to say in headers of messages that do not say it themselves
-	modern   bool
-	session  string                                        // the id; "" without
-	renewals int                                           // how often there was a new one
-	opening  *Message                                      // initialize, to say it again
-	opened   chan struct{}                                 // closed when notifications/initialized has been sent; nil before
-	last     chan struct{}                                 // closed when the notification before has been sent
-	renewing chan struct{}                                 // closed when a new session is open, or not
-	post     func(ctx context.Context, frame []byte) error // instead, with a server of HTTP+SSE
-	close    sync.Once
+	mu      sync.Mutex
+	running map[ID]*posting          // requests
+	tools   map[string][]headerParam // of the tools that have been listed
+	version string                   // to say in headers of messages that do not say it themselves
+	modern  bool
+	spoken  *revision                                     // what initialize agreed on
+	opened  chan struct{}                                 // closed when notifications/initialized has been sent; nil before
+	last    chan struct{}                                 // closed when the notification before has been sent
+	post    func(ctx context.Context, frame []byte) error // instead, with a server of HTTP+SSE
+
+	opening *posting // initialize, to say it again
+	session httpClientSession
+	forgot  bool     // the server does not know the session any more
+	renewal *renewal // under way
+	renewed func()   // called for a new session; must not block; may be nil
+	stream  listening
+	cut     context.CancelFunc // has the stream be of the newest session; may be nil
+	onAsk   func()             // called when the stream has been asked for; may be nil
+}
+
+// An httpClientSession is what a client knows of its session.
+type httpClientSession struct {
+	id     string // "" if the server gave none
+	number int    // of the sessions so far
+}
+
+// A renewal opens a session in place of one that the server has lost.
+type renewal struct {
+	done    chan struct{}
+	session httpClientSession // these are set once it is done
+	err     error
+}
+
+// listening says what became of the server's own stream.
+type listening int
+
+const (
+	notListening listening = iota // not yet, or the server has none
+	isListening
+	gaveUp // it is worth another try when the server is there
+)
+
+// A posting is a message to be posted, with what its headers need.
+type posting struct {
+	m       *Message
+	frame   []byte
+	params  *paramsView
+	version string // that the message says itself
+	modern  bool
+	cancel  context.CancelFunc // ends the POST of a request
+	session httpClientSession  // that it was sent in last
 }
 
 // incoming is what Read returns.
@@ -2119,214 +2208,294 @@ func (c *httpConn) push(frame []byte, err error) {
 	}
 }
 
+// run runs f on a goroutine that Close waits for.
+func (c *httpConn) run(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return
+	}
+	c.work.Add(1)
+	go func() {
+		defer c.work.Done()
+		f()
+	}()
+}
+
 // Write sends a message; it does not wait for what comes of it.
 func (c *httpConn) Write(_ context.Context, frame []byte) error {
 	if c.ctx.Err() != nil {
 		return ErrClosed
 	}
 	frame = bytes.Clone(frame)
+	p := &posting{m: new(Message), frame: frame, params: noParams}
+	if _, batch := splitBatch(frame); batch { // the answers to one of the server's
+		c.enqueue(p)
+		return nil
+	}
 	m, isResponse, bad := decodeMessage(frame)
-	switch {
-	case bad != nil:
+	if bad == nil && !isResponse {
+		p.params, bad = scanParams(m.Params)
+	}
+	if bad != nil {
 		return bad
+	}
+	p.m = &m
+	p.version, p.modern = stringValue(p.params.version)
+	switch {
 	case m.Method == notifyCancelled && c.cancelled(&m):
-		return nil // closing the stream says so (2026-07-28 basic/patterns/cancellation)
+		// closing the stream says so (2026-07-28 basic/patterns/cancellation)
 	case m.IsRequest():
-		ctx, cancel := context.WithCancel(c.ctx)
-		c.mu.Lock()
-		c.running[m.ID] = cancel
-		if m.Method == methodInitialize {
-			c.opening = &m
-		}
-		opened := c.opened
-		c.mu.Unlock()
-		go c.request(ctx, cancel, &m, frame, opened)
-	case isResponse:
-		go c.send(&m, frame, nil, nil)
+		c.begin(p)
 	default:
-		sent := make(chan struct{})
-		c.mu.Lock()
-		before := c.last
-		c.last = sent
-		if m.Method == notifyInitialized {
-			c.opened = sent
-		}
-		c.mu.Unlock()
-		go c.send(&m, frame, before, sent)
+		c.enqueue(p)
 	}
 	return nil
+}
+
+// begin posts a request. One in a new session waits until the server was told
+// that it has begun.
+func (c *httpConn) begin(p *posting) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	p.cancel = cancel
+	c.mu.Lock()
+	c.running[p.m.ID] = p
+	switch {
+	case p.m.Method == methodInitialize:
+		c.opening, c.opened, c.version, c.modern = p, nil, "", false
+		c.session, c.forgot = httpClientSession{number: c.session.number + 1}, false
+	case p.modern:
+		c.version, c.modern = p.version, true
+	}
+	opened := c.opened
+	c.mu.Unlock()
+	c.run(func() {
+		defer cancel()
+		if opened != nil && !p.modern {
+			select {
+			case <-opened:
+			case <-ctx.Done():
+			}
+		}
+		c.request(ctx, p)
+	})
+}
+
+// enqueue posts what has no answer, after the notification before.
+func (c *httpConn) enqueue(p *posting) {
+	c.mu.Lock()
+	before, sent := c.last, make(chan struct{})
+	if p.m.Method != "" {
+		c.last = sent
+	}
+	if p.m.Method == notifyInitialized {
+		c.opened = sent
+	}
+	c.mu.Unlock()
+	c.run(func() {
+		defer close(sent)
+		if before != nil {
+			select {
+			case <-before:
+			case <-c.ctx.Done():
+				return
+			}
+		}
+		c.send(p)
+	})
 }
 
 // cancelled ends the POST of a request that is no longer wanted, at a
 // revision where that is how the server gets to know it. An earlier one is
 // told by the notification.
 func (c *httpConn) cancelled(m *Message) bool {
-	var p CancelledParams
-	if decodeAt(m.Params, &p, revLatest, false) != nil {
+	var cancelled CancelledParams
+	if decodeAt(m.Params, &cancelled, revLatest, false) != nil {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cancel := c.running[p.RequestID]
-	if cancel != nil && c.modern {
-		cancel()
-	} else if cancel != nil { // the server ends the POST, but we do not wait for ever
-		time.AfterFunc(sendTime, cancel)
+	p := c.running[cancelled.RequestID]
+	switch {
+	case p == nil:
+		return c.modern
+	case p.modern:
+		p.cancel()
+	default: // the server ends the POST, but we do not wait for ever
+		time.AfterFunc(sendTime, p.cancel)
 	}
-	return c.modern
-}
-
-// send sends what has no answer, after the one before.
-func (c *httpConn) send(m *Message, frame []byte, before, sent chan struct{}) {
-	if sent != nil {
-		defer close(sent)
-	}
-	if before != nil {
-		select {
-		case <-before:
-		case <-c.ctx.Done():
-			return
-		}
-	}
-	ctx, cancel := context.WithTimeout(c.ctx, sendTime)
-	defer cancel()
-	err := c.exchange(ctx, m, frame, func(r *http.Response) error { return nil })
-	if err != nil && c.ctx.Err() == nil {
-		c.log.Warn("mcp: message not delivered", "method", m.Method, "error", err)
-	}
-	c.mu.Lock()
-	streams := c.post == nil && !c.t.NoStream
-	c.mu.Unlock()
-	if m.Method == notifyInitialized && streams && c.ctx.Err() == nil {
-		asked := make(chan struct{})
-		go c.listen(sync.OnceFunc(func() { close(asked) }))
-		select { // so that nothing of the server's is missed that a call brings about
-		case <-asked:
-		case <-ctx.Done():
-		}
-	}
+	return p.modern
 }
 
 const (
-	sendTime  = 30 * time.Second // for a message without an answer
-	closeTime = 2 * time.Second  // to say goodbye
+	sendTime   = 30 * time.Second       // for a message without an answer
+	closeTime  = 2 * time.Second        // to say goodbye
+	lastTime   = 500 * time.Millisecond // for notifications on their way when that happens
+	askTime    = 500 * time.Millisecond // until a stream counts as asked for
+	restTime   = 250 * time.Millisecond // for the rest of a response, so that its connection can be used again
+	refuseTime = 5 * time.Second        // for the body of a refusal
 )
 
-// request sends a request and passes on what comes back.
-func (c *httpConn) request(ctx context.Context, cancel context.CancelFunc, m *Message, frame []byte, opened chan struct{}) {
+// send posts what has no answer.
+func (c *httpConn) send(p *posting) {
+	ctx, cancel := context.WithTimeout(c.ctx, sendTime)
 	defer cancel()
-	if opened != nil { // notifications/initialized goes first
-		select {
-		case <-opened:
-		case <-ctx.Done():
-		}
+	err := c.exchange(ctx, p, func(*http.Response) error { return nil })
+	if err != nil && c.ctx.Err() == nil {
+		c.log.Warn("mcp: message not delivered", "method", p.m.Method, "error", err)
 	}
-	err := c.exchange(ctx, m, frame, func(r *http.Response) error { return c.answer(ctx, m, r) })
-	if err != nil {
-		err = c.refreshed(ctx, m, frame, err)
-	}
-	c.mu.Lock()
-	delete(c.running, m.ID)
-	c.mu.Unlock()
-	if err != nil && ctx.Err() == nil {
-		c.push(nil, &CallError{ID: m.ID, Err: err})
+	if p.m.Method == notifyInitialized {
+		c.listenNow(ctx)
 	}
 }
 
-// exchange sends a message and gives the response to read, if it is one of
-// the protocol's. A session that the server has lost is opened anew, once
-// (2025-11-25 basic/transports § Session Management).
-func (c *httpConn) exchange(ctx context.Context, m *Message, frame []byte, read func(*http.Response) error) error {
+// request posts a request and passes on what comes back.
+func (c *httpConn) request(ctx context.Context, p *posting) {
+	answer := func(r *http.Response) error { return c.answer(ctx, p, r) }
+	err := c.exchange(ctx, p, answer)
+	if c.refreshed(ctx, p, err) {
+		err = c.exchange(ctx, p, answer)
+	}
+	c.mu.Lock()
+	delete(c.running, p.m.ID)
+	c.mu.Unlock()
+	if err != nil && ctx.Err() == nil {
+		c.push(nil, &CallError{ID: p.m.ID, Err: err})
+	}
+}
+
+// exchange posts a message and gives the response to read, if it is one of
+// the protocol's. If the server has lost the session another one is opened,
+// and the message posted once more (2025-11-25 basic/transports § Session
+// Management).
+func (c *httpConn) exchange(ctx context.Context, p *posting, read func(*http.Response) error) error {
 	c.mu.Lock()
 	post := c.post
 	c.mu.Unlock()
-	if post != nil {
-		return post(ctx, frame)
+	switch {
+	case post != nil:
+		return post(ctx, p.frame)
+	case p.m.Method == methodInitialize:
+		return c.open(ctx, p, read)
+	case p.modern:
+		return c.postOnce(ctx, p, httpClientSession{}, read)
 	}
 	for again := false; ; again = true {
+		session, err := c.current(ctx)
+		if err != nil {
+			return err
+		}
+		err = c.postOnce(ctx, p, session, read)
+		if again || !lostSession(err, session) {
+			return err
+		}
+		c.forget(session)
+	}
+}
+
+// lostSession reports whether an error says that the server does not know the
+// session: a 404 that is not about an unknown method.
+func lostSession(err error, session httpClientSession) bool {
+	var e *HTTPError
+	return session.id != "" && errors.As(err, &e) && e.Status == http.StatusNotFound && (e.Answer == nil || e.Answer.Code != CodeMethodNotFound)
+}
+
+// open posts initialize. Where no server of Streamable HTTP answers, there may
+// be one of HTTP+SSE (2026-07-28 basic/transports/streamable-http § Backward
+// Compatibility).
+func (c *httpConn) open(ctx context.Context, p *posting, read func(*http.Response) error) error {
+	err := c.postOnce(ctx, p, httpClientSession{}, func(r *http.Response) error {
 		c.mu.Lock()
-		session, renewals := c.session, c.renewals
+		c.session.id = r.Header.Get(headerSession)
 		c.mu.Unlock()
-		header, err := c.headers(m, session)
-		if err != nil {
-			return err
-		}
-		r, err := c.do(ctx, http.MethodPost, header, frame)
-		if err != nil {
-			return err
-		}
-		if r.StatusCode == http.StatusNotFound && session != "" && !again && m.Method != methodInitialize {
-			drain(r)
-			if err := c.renew(ctx, renewals); err != nil {
-				return err
-			}
-			continue
-		}
-		err = c.readResponse(m, r, read)
-		if m.Method == methodInitialize && openSSE != nil && oldServer(err) {
-			if post := openSSE(ctx, c); post != nil {
-				c.mu.Lock()
-				c.post = post
-				c.mu.Unlock()
-				return post(ctx, frame)
-			}
-		}
+		return read(r)
+	})
+	if openSSE == nil || !oldServer(err) {
 		return err
 	}
+	post, failed := openSSE(ctx, c)
+	if failed != nil {
+		return fmt.Errorf("%w; and as a server of HTTP+SSE: %w", err, failed)
+	}
+	c.mu.Lock()
+	c.post = post
+	c.mu.Unlock()
+	return post(ctx, p.frame)
 }
 
 // openSSE tries the transport of 2024-11-05, in a build that has it: it opens
 // its stream and returns how to send messages.
-var openSSE func(ctx context.Context, c *httpConn) func(ctx context.Context, frame []byte) error
+var openSSE func(ctx context.Context, c *httpConn) (post func(ctx context.Context, frame []byte) error, err error)
 
 // oldServer reports whether an error to initialize may come from a server of
-// HTTP+SSE (2026-07-28 basic/transports/streamable-http § Backward
-// Compatibility).
+// HTTP+SSE: not one of 2026-07-28, nor one that says that it has no such
+// method.
 func oldServer(err error) bool {
 	var e *HTTPError
-	return errors.As(err, &e) && (e.Status == http.StatusBadRequest || e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed)
+	if !errors.As(err, &e) || isModernError(err) || e.Answer != nil && e.Answer.Code == CodeMethodNotFound {
+		return false
+	}
+	return e.Status == http.StatusBadRequest || e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed
 }
 
-// headers says in headers what the message says
-// (2026-07-28 basic/transports/streamable-http § Request Metadata).
-func (c *httpConn) headers(m *Message, session string) (http.Header, error) {
-	header := http.Header{"Content-Type": jsonType, "Accept": {"application/json, text/event-stream"}}
-	params, bad := scanParams(m.Params)
-	if bad != nil {
-		return nil, bad
+// postOnce posts a message in a session.
+func (c *httpConn) postOnce(ctx context.Context, p *posting, session httpClientSession, read func(*http.Response) error) error {
+	p.session = session
+	header, err := c.headers(p)
+	if err != nil {
+		return err
 	}
-	version, stamped := stringValue(params.version)
+	r, err := c.do(ctx, http.MethodPost, c.url, header, p.frame)
+	if err != nil {
+		return err
+	}
+	if r.StatusCode >= 300 {
+		return c.refusal(p, r)
+	}
+	defer finish(r)
 	c.mu.Lock()
-	if stamped {
-		c.version, c.modern = version, true
-	} else if m.Method == methodInitialize {
-		c.version, c.modern, c.session, session = "", false, "", ""
-	}
-	version = c.version
-	modern := c.modern
+	again := c.stream == gaveUp
 	c.mu.Unlock()
-	if version != "" {
-		header[headerVersion] = []string{version}
+	if again && !p.modern {
+		c.listen(func() {})
 	}
-	if session != "" {
-		header[headerSession] = []string{session}
+	if p.m.IsRequest() {
+		return read(r)
 	}
-	if !modern || m.Method == "" {
+	return nil
+}
+
+// headers says in headers what a message says
+// (2026-07-28 basic/transports/streamable-http § Request Metadata).
+func (c *httpConn) headers(p *posting) (http.Header, error) {
+	header := http.Header{"Content-Type": jsonType, "Accept": {"application/json, text/event-stream"}}
+	if p.m.Method == methodInitialize {
+		return header, nil // nothing has been agreed on
+	}
+	c.mu.Lock()
+	version, modern := c.version, c.modern
+	c.mu.Unlock()
+	if p.modern {
+		version, modern = p.version, true
+	}
+	c.stamp(header, version, p.session)
+	if !modern || p.m.Method == "" {
 		return header, nil
 	}
-	header[headerMethod] = []string{encodeHeader(m.Method)}
-	name, _ := stringValue(namedBy(m.Method, params))
-	if namedBy(m.Method, params) != nil {
+	header[headerMethod] = []string{encodeHeader(p.m.Method)}
+	named := namedBy(p.m.Method, p.params)
+	name, _ := stringValue(named)
+	if named != nil {
 		header[headerName] = []string{encodeHeader(name)}
 	}
-	if m.Method != methodToolsCall {
+	if p.m.Method != methodToolsCall {
 		return header, nil
 	}
 	c.mu.Lock()
 	mirrored := c.tools[name]
 	c.mu.Unlock()
 	for _, param := range mirrored {
-		if raw := param.value(params.arguments); raw != nil {
+		if raw := param.value(p.params.arguments); raw != nil {
 			text, err := param.text(raw)
 			if err != nil {
 				return nil, fmt.Errorf("mcp: tool %s: %w", name, err)
@@ -2337,13 +2506,20 @@ func (c *httpConn) headers(m *Message, session string) (http.Header, error) {
 	return header, nil
 }
 
-// do sends one HTTP request, with credentials, and again if they were not
-// the right ones.
-func (c *httpConn) do(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
-	return c.doAt(ctx, method, c.url, header, body)
+// stamp writes the headers that every request has, POST or not, once there is
+// something to say.
+func (c *httpConn) stamp(header http.Header, version string, session httpClientSession) {
+	if len(version) > 0 {
+		header[headerVersion] = []string{version}
+	}
+	if session.id != "" {
+		header[headerSession] = []string{session.id}
+	}
 }
 
-func (c *httpConn) doAt(ctx context.Context, method string, to *url.URL, header http.Header, body []byte) (*http.Response, error) {
+// do sends one HTTP request, with credentials, and once more if they were not
+// the right ones.
+func (c *httpConn) do(ctx context.Context, method string, to *url.URL, header http.Header, body []byte) (*http.Response, error) {
 	for again := false; ; again = true {
 		var content io.Reader
 		if body != nil {
@@ -2351,75 +2527,79 @@ func (c *httpConn) doAt(ctx context.Context, method string, to *url.URL, header 
 		}
 		r, err := http.NewRequestWithContext(ctx, method, to.String(), content)
 		if err != nil {
-			return nil, err
+			return nil, errors.New("mcp: the request cannot be made")
 		}
-		for name, values := range c.t.Header {
-			r.Header[http.CanonicalHeaderKey(name)] = values
-		}
-		for name, values := range header {
-			r.Header[name] = values
-		}
+		maps.Copy(r.Header, c.t.Header)
+		maps.Copy(r.Header, header)
 		if c.t.Auth != nil {
 			if err := c.t.Auth.Authorize(ctx, r); err != nil {
-				return nil, err
+				return nil, &authError{err}
 			}
 		}
 		response, err := c.client.Do(r)
 		if err != nil {
-			return nil, err
+			return nil, failedRequest(method, to, err)
 		}
 		if again || c.t.Auth == nil || response.StatusCode != http.StatusUnauthorized && response.StatusCode != http.StatusForbidden {
 			return response, nil
 		}
 		retry, err := c.t.Auth.Challenge(ctx, response)
 		if err != nil {
-			drain(response)
-			return nil, err
+			finish(response)
+			return nil, &authError{err}
 		}
 		if !retry {
 			return response, nil
 		}
-		drain(response)
+		finish(response)
 	}
 }
 
-// drain reads a little, so that the connection can be used again, and closes.
-func drain(r *http.Response) {
+// failedRequest is the error of a request that got no response. It names the
+// host only: there may be secrets in the rest of a URL.
+func failedRequest(method string, to *url.URL, err error) error {
+	var e *url.Error
+	for errors.As(err, &e) {
+		err = e.Err
+	}
+	return fmt.Errorf("mcp: %s to %s: %w", method, to.Host, err)
+}
+
+// finish closes a response. It reads a little of what is left, for a moment,
+// so that the connection can be used again.
+func finish(r *http.Response) {
+	t := time.AfterFunc(restTime, func() { r.Body.Close() })
+	defer t.Stop()
 	io.CopyN(io.Discard, r.Body, 64<<10)
 	r.Body.Close()
 }
 
-// readResponse reads the response to a POST: an answer of the protocol's
-// through read, anything else is an error.
-func (c *httpConn) readResponse(m *Message, r *http.Response, read func(*http.Response) error) error {
-	switch {
-	case r.StatusCode >= 200 && r.StatusCode < 300 && m.IsRequest():
-		defer r.Body.Close()
-		if m.Method == methodInitialize {
-			c.mu.Lock()
-			c.session = r.Header.Get(headerSession)
-			c.mu.Unlock()
-		}
-		return read(r)
-	case r.StatusCode >= 200 && r.StatusCode < 300:
-		drain(r)
-		return nil
+// refusal reads the response of a server that did not do what it was asked
+// for, and closes it.
+func (c *httpConn) refusal(p *posting, r *http.Response) error {
+	e := c.httpError(p.m.Method, p.session, r)
+	if e.Type != "application/json" || !p.m.IsRequest() || e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
+		return e
 	}
-	defer drain(r)
-	typ := mediaType(r)
+	answer, isResponse, bad := decodeMessage([]byte(e.Body))
+	if bad == nil && isResponse && answer.Error != nil && (answer.ID == p.m.ID || answer.ID.IsZero()) {
+		e.Answer = answer.Error
+	}
+	return e
+}
+
+// httpError makes an error of a response, which it closes. A session's id in
+// the text is taken out of it (2025-11-25 basic/transports § Session
+// Management).
+func (c *httpConn) httpError(method string, session httpClientSession, r *http.Response) *HTTPError {
+	t := time.AfterFunc(refuseTime, func() { r.Body.Close() })
 	body, _ := io.ReadAll(io.LimitReader(r.Body, 64<<10))
-	if typ == "application/json" {
-		if answer, isResponse, bad := decodeMessage(body); bad == nil && isResponse && answer.Error != nil && (answer.ID == m.ID || answer.ID.IsZero()) && m.IsRequest() {
-			if answer.Error.Code == CodeHeaderMismatch && m.Method == methodToolsCall {
-				return &refusedHeaders{answer.Error}
-			}
-			if known := isModernError(answer.Error); known || answer.ID == m.ID && r.StatusCode != http.StatusUnauthorized && r.StatusCode != http.StatusForbidden {
-				c.push(appendError(nil, m.ID, answer.Error), nil)
-				return nil
-			}
-		}
+	t.Stop()
+	finish(r)
+	if len(session.id) >= 8 {
+		body = bytes.ReplaceAll(body, []byte(session.id), []byte("(session)"))
 	}
-	return &HTTPError{Method: m.Method, Status: r.StatusCode, Type: typ, Body: string(body)}
+	return &HTTPError{Method: method, Status: r.StatusCode, Type: mediaType(r), Body: string(body)}
 }
 
 func mediaType(r *http.Response) string {
@@ -2430,30 +2610,22 @@ func mediaType(r *http.Response) string {
 	return typ
 }
 
-// refusedHeaders is the refusal of a tool's call whose headers do not match
-// what the server knows of the tool.
-type refusedHeaders struct{ peer *Error }
-
-func (e *refusedHeaders) Error() string { return e.peer.Error() }
-func (e *refusedHeaders) Unwrap() error { return e.peer }
-
-// refreshed lists the tools anew after their headers were refused, and sends
-// the call once more; any other error it returns
-// (2026-07-28 basic/transports/streamable-http § Custom Headers).
-func (c *httpConn) refreshed(ctx context.Context, m *Message, frame []byte, err error) error {
-	var refused *refusedHeaders
-	if !errors.As(err, &refused) {
-		return err
+// refreshed lists the tools anew after a call was refused because its headers
+// do not match what the server knows of the tool, and reports whether to send
+// it once more (2026-07-28 basic/transports/streamable-http § Custom Headers).
+func (c *httpConn) refreshed(ctx context.Context, p *posting, err error) bool {
+	var e *HTTPError
+	if !p.modern || p.m.Method != methodToolsCall || !errors.As(err, &e) || e.Answer == nil || e.Answer.Code != CodeHeaderMismatch {
+		return false
 	}
-	params, _ := scanParams(m.Params)
-	if c.relist(ctx, params.meta) == nil {
-		err = c.exchange(ctx, m, frame, func(r *http.Response) error { return c.answer(ctx, m, r) })
+	meta, err := without(p.params.meta, revLatest, metaProgressToken)
+	if err == nil {
+		err = c.relist(ctx, meta)
 	}
-	if errors.As(err, &refused) {
-		c.push(appendError(nil, m.ID, refused.peer), nil)
-		return nil
+	if err != nil {
+		c.log.Warn("mcp: the tools cannot be listed anew", "error", err)
 	}
-	return err
+	return err == nil
 }
 
 // relist reads the list of tools for their headers.
@@ -2465,16 +2637,25 @@ func (c *httpConn) relist(ctx context.Context, meta []byte) error {
 			params = append(append(params, `,"cursor":`...), cursor...)
 		}
 		params = append(params, '}')
-		m := &Message{ID: StringID(fmt.Sprintf("tools-%d", page)), Method: methodToolsList, Params: params}
-		var result []byte
-		err := c.exchange(ctx, m, appendRequest(nil, m.ID, m.Method, params), func(r *http.Response) error {
-			return c.responses(ctx, m, r, func(frame []byte, answer *Message) { result = answer.Result })
-		})
-		if err != nil {
-			return err
+		view, bad := scanParams(params)
+		if bad != nil {
+			return bad
 		}
-		c.learn(result)
-		if cursor = rawMember(result, "nextCursor"); cursor == nil {
+		m := &Message{ID: StringID(fmt.Sprintf("tools-%d", page)), Method: methodToolsList, Params: params}
+		p := &posting{m: m, frame: appendRequest(nil, m.ID, m.Method, params), params: view}
+		p.version, p.modern = stringValue(view.version)
+		var answer *Message
+		err := c.exchange(ctx, p, func(r *http.Response) error {
+			return c.responses(ctx, p, r, func(_ []byte, got *Message) { answer = got })
+		})
+		switch {
+		case err != nil:
+			return err
+		case answer.Error != nil:
+			return answer.Error
+		}
+		c.learn(answer.Result)
+		if cursor = rawMember(answer.Result, "nextCursor"); !hasShape(cursor, "string") {
 			return nil
 		}
 	}
@@ -2487,7 +2668,10 @@ func (c *httpConn) relist(ctx context.Context, meta []byte) error {
 // Headers).
 func (c *httpConn) learn(result []byte) []byte {
 	list := rawMember(result, "tools")
-	if !bytes.HasPrefix(list, []byte{'['}) || !bytes.Contains(list, []byte(headerKeyword)) {
+	c.mu.Lock()
+	nothing := len(c.tools) == 0
+	c.mu.Unlock()
+	if !hasShape(list, "array") || nothing && !bytes.Contains(list, []byte(headerKeyword)) {
 		return result
 	}
 	kept, dropped := []byte{'['}, false
@@ -2495,18 +2679,10 @@ func (c *httpConn) learn(result []byte) []byte {
 	s.open('[')
 	for n := 0; s.more(']', n); n++ {
 		tool := s.skip()
-		name, _ := stringValue(rawMember(tool, "name"))
-		params, err := headerParams(rawMember(tool, "inputSchema"))
-		if err != nil {
-			c.log.Warn("mcp: tool left out", "tool", name, "error", err)
+		if !hasShape(tool, "object") || !c.learnTool(tool) {
 			dropped = true
 			continue
 		}
-		c.mu.Lock()
-		if len(c.tools) < maxKnownTools {
-			c.tools[name] = params
-		}
-		c.mu.Unlock()
 		if len(kept) > 1 {
 			kept = append(kept, ',')
 		}
@@ -2515,97 +2691,147 @@ func (c *httpConn) learn(result []byte) []byte {
 	if !dropped {
 		return result
 	}
-	at := bytes.Index(result, list)
-	return append(append(append(bytes.Clone(result[:at]), kept...), ']'), result[at+len(list):]...)
+	rest, err := without(result, revLatest, "tools")
+	if err != nil { // a member is there twice: for the session to say
+		return result
+	}
+	if rest = rest[:len(rest)-1]; len(rest) > 1 {
+		rest = append(rest, ',')
+	}
+	return append(append(append(rest, `"tools":`...), kept...), ']', '}')
+}
+
+// learnTool reports whether a listed tool can be called.
+func (c *httpConn) learnTool(tool []byte) bool {
+	name, _ := stringValue(rawMember(tool, "name"))
+	params, err := headerParams(rawMember(tool, "inputSchema"))
+	if err != nil {
+		c.log.Warn("mcp: tool left out", "tool", name, "error", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.tools, name)
+	if len(params) > 0 && len(c.tools) < maxKnownTools {
+		c.tools[name] = params
+	}
+	return err == nil
 }
 
 // maxKnownTools is of how many tools the headers are known.
 const maxKnownTools = 10000
 
 // answer passes on what comes back for a request, up to its response.
-func (c *httpConn) answer(ctx context.Context, m *Message, r *http.Response) error {
-	return c.responses(ctx, m, r, func(frame []byte, answer *Message) {
-		c.mu.Lock()
-		modern := c.modern
-		if m.Method == methodInitialize && answer.Error == nil {
-			// Headers say from now on what was agreed on.
-			version, _ := stringValue(rawMember(answer.Result, "protocolVersion"))
-			if rev := revisionOf(version); rev != nil && rev.atLeast(rev20250618) {
-				c.version = version
-			}
-		}
-		c.mu.Unlock()
-		if m.Method == methodToolsList && modern && answer.Error == nil {
-			frame = append(append(appendResultHead(nil, answer.ID), c.learn(answer.Result)...), '}')
+func (c *httpConn) answer(ctx context.Context, p *posting, r *http.Response) error {
+	return c.responses(ctx, p, r, func(frame []byte, answer *Message) {
+		switch {
+		case answer.Error != nil && answer.ID != p.m.ID: // none; it can be about nothing else
+			frame = appendError(nil, p.m.ID, answer.Error)
+		case answer.Error != nil:
+		case p.m.Method == methodInitialize:
+			rev := c.agreed(answer)
+			c.mu.Lock()
+			c.spoken = rev
+			c.mu.Unlock()
+		case p.m.Method == methodToolsList && p.modern:
+			frame = append(append(appendResultHead(nil, p.m.ID), c.learn(answer.Result)...), '}')
 		}
 		c.push(frame, nil)
 	})
 }
 
+// agreed has the headers say from now on what was agreed on, at a revision
+// that wants that, and returns it.
+func (c *httpConn) agreed(answer *Message) *revision {
+	version, _ := stringValue(rawMember(answer.Result, "protocolVersion"))
+	rev := revisionOf(version)
+	if rev != nil && rev.atLeast(rev20250618) {
+		c.mu.Lock()
+		c.version = version
+		c.mu.Unlock()
+	}
+	return rev
+}
+
 // responses reads a response, JSON or a stream, and calls last with the one
-// to m. What comes before goes to Read.
-func (c *httpConn) responses(ctx context.Context, m *Message, r *http.Response, last func(frame []byte, answer *Message)) error {
+// to p. What comes before goes to Read.
+func (c *httpConn) responses(ctx context.Context, p *posting, r *http.Response, last func(frame []byte, answer *Message)) error {
 	switch typ := mediaType(r); typ {
 	case "application/json":
 		body, err := io.ReadAll(io.LimitReader(r.Body, int64(c.t.MaxMessage)+1))
 		if err != nil {
-			return fmt.Errorf("mcp: the answer to %s was cut off: %w", m.Method, err)
+			return fmt.Errorf("mcp: the answer to %s was cut off: %w", p.m.Method, err)
 		}
 		if len(body) > c.t.MaxMessage {
-			return fmt.Errorf("mcp: the answer to %s is larger than %d bytes", m.Method, c.t.MaxMessage)
+			return fmt.Errorf("mcp: the answer to %s is larger than %d bytes", p.m.Method, c.t.MaxMessage)
 		}
-		answer, isResponse, bad := decodeMessage(body)
-		if bad != nil || !isResponse || answer.ID != m.ID && !(answer.ID.IsZero() && answer.Error != nil) {
-			return fmt.Errorf("mcp: the answer to %s is no response to it", m.Method)
+		answer := answerTo(p, body)
+		if answer == nil {
+			return fmt.Errorf("mcp: the answer to %s is no response to it", p.m.Method)
 		}
-		answer.ID = m.ID
-		last(body, &answer)
+		last(body, answer)
 		return nil
 	case "text/event-stream":
-		return c.stream(ctx, m, r, last)
+		return c.readStream(ctx, p, r, last)
 	default:
-		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<10))
-		return &HTTPError{Method: m.Method, Status: r.StatusCode, Type: typ, Body: string(body)}
+		return c.httpError(p.m.Method, p.session, r)
 	}
 }
 
-// stream reads the events that answer a request. When the connection breaks a
-// legacy client asks for the rest, if the server gave events ids.
-func (c *httpConn) stream(ctx context.Context, m *Message, r *http.Response, last func(frame []byte, answer *Message)) error {
+// answerTo returns the response to p if that is what a frame holds, perhaps
+// as one of a batch. An error without an id is one, too.
+func answerTo(p *posting, frame []byte) *Message {
+	if members, ok := splitBatch(frame); ok {
+		for member := range members {
+			if m, isResponse, bad := decodeMessage(member); bad == nil && isResponse && m.ID == p.m.ID {
+				return &m
+			}
+		}
+		return nil
+	}
+	m, isResponse, bad := decodeMessage(frame)
+	if bad != nil || !isResponse || m.ID != p.m.ID && !(m.ID.IsZero() && m.Error != nil) {
+		return nil
+	}
+	return &m
+}
+
+// readStream reads the events that answer a request. When the connection
+// breaks a legacy client asks for the rest, if the server gave events ids.
+func (c *httpConn) readStream(ctx context.Context, p *posting, r *http.Response, last func(frame []byte, answer *Message)) error {
 	answered := false
-	pace := pacing{retries: c.t.Retries}
-	resume := func(events *eventReader) error {
+	pace := pacing{pause: c.t.pause}
+	read := func(events *eventReader) error {
 		for {
 			e, err := events.next()
 			if err != nil {
 				return err
 			}
 			pace.event(e)
-			if frame := []byte(e.data); e.isMessage() {
-				if answer, isResponse, bad := decodeMessage(frame); bad == nil && isResponse && answer.ID == m.ID {
-					answered = true
-					last(frame, &answer)
-					return nil
-				}
-				c.push(frame, nil)
+			if !e.isMessage() {
+				continue
 			}
+			frame := []byte(e.data)
+			if answer := answerTo(p, frame); answer != nil {
+				answered = true
+				last(frame, answer)
+				return nil
+			}
+			c.push(frame, nil)
 		}
 	}
-	err := resume(newEventReader(r.Body, c.t.MaxMessage))
-	r.Body.Close()
+	err := read(newEventReader(r.Body, c.t.MaxMessage))
 	for !answered {
-		c.mu.Lock()
-		modern := c.modern
-		c.mu.Unlock()
-		if modern || pace.last == "" || errors.Is(err, errEventTooLarge) {
-			return fmt.Errorf("mcp: the connection was lost before %s was answered: %w", m.Method, noEOF(err))
+		if p.modern || pace.last == "" || errors.Is(err, errEventTooLarge) {
+			return fmt.Errorf("mcp: the connection was lost before %s was answered: %w", p.m.Method, noEOF(err))
 		}
-		if !pace.wait(ctx) {
-			return fmt.Errorf("mcp: %s: the stream could not be taken up again: %w", m.Method, noEOF(err))
+		finish(r)
+		more := pace.wait(ctx)
+		if more {
+			_, err = c.events(ctx, p.session, pace.last, read)
+			more = mayTryAgain(err)
 		}
-		var status int
-		if status, err = c.events(ctx, pace.last, resume); status >= 400 && status < 500 {
-			return fmt.Errorf("mcp: %s: the stream could not be taken up again: %w", m.Method, err)
+		if !more && !answered {
+			return fmt.Errorf("mcp: %s: the stream could not be taken up again: %w", p.m.Method, noEOF(err))
 		}
 	}
 	return nil
@@ -2619,166 +2845,294 @@ func noEOF(err error) error {
 }
 
 // events opens a stream by GET, after the event last if that is not "", and
-// reads it. The status is 0 if there was no response.
-func (c *httpConn) events(ctx context.Context, last string, read func(*eventReader) error) (status int, err error) {
+// reads it. opened says that it was there.
+func (c *httpConn) events(ctx context.Context, session httpClientSession, last string, read func(*eventReader) error) (opened bool, err error) {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	c.mu.Lock()
-	if len(c.version) > 0 {
-		header[headerVersion] = []string{c.version}
-	}
-	if c.session != "" {
-		header[headerSession] = []string{c.session}
-	}
+	version := c.version
 	c.mu.Unlock()
+	c.stamp(header, version, session)
 	if last != "" {
 		header[headerLastEvent] = []string{last}
 	}
-	r, err := c.do(ctx, http.MethodGet, header, nil)
+	r, err := c.do(ctx, http.MethodGet, c.url, header, nil)
 	if err != nil {
-		return 0, err
+		return false, err
+	}
+	if r.StatusCode != http.StatusOK || mediaType(r) != "text/event-stream" {
+		return false, c.httpError(http.MethodGet, session, r)
 	}
 	defer r.Body.Close()
-	if typ := mediaType(r); r.StatusCode != http.StatusOK || typ != "text/event-stream" {
-		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<10))
-		return max(r.StatusCode, http.StatusBadRequest), &HTTPError{Method: "GET", Status: r.StatusCode, Type: typ, Body: string(body)}
-	}
-	return r.StatusCode, read(newEventReader(r.Body, c.t.MaxMessage))
+	return true, read(newEventReader(r.Body, c.t.MaxMessage))
 }
 
-// listen keeps the stream open on which a legacy server sends what belongs to
-// no request. One that has none says so, and is not asked again.
-// asked is called when the stream has been asked for.
+// listenNow opens the stream on which a legacy server sends what belongs to
+// no request, and waits a moment until it has been asked for, so that nothing
+// is missed that a call brings about.
+func (c *httpConn) listenNow(ctx context.Context) {
+	asked := make(chan struct{})
+	c.listen(func() { close(asked) })
+	t := time.NewTimer(askTime)
+	defer t.Stop()
+	select {
+	case <-asked:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// listen has the server's own stream be open in the newest session. asked is
+// called once when it has been asked for, or will not be.
 func (c *httpConn) listen(asked func()) {
-	defer asked()
-	ctx := httptrace.WithClientTrace(c.ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { asked() }})
-	pace := pacing{retries: c.t.Retries}
-	for {
-		c.mu.Lock()
-		renewals := c.renewals
-		c.mu.Unlock()
-		status, err := c.events(ctx, pace.last, func(events *eventReader) error {
-			for {
-				e, err := events.next()
-				if err != nil {
-					return err
-				}
-				pace.event(e)
-				if e.isMessage() {
-					c.push([]byte(e.data), nil)
-				}
-			}
-		})
-		switch {
-		case c.ctx.Err() != nil:
-			return
-		case status == http.StatusNotFound && c.sessionID() != "":
-			c.renew(c.ctx, renewals) // which opens the stream of the new session
-			return
-		case status >= 400 && status < 500 && pace.last == "":
-			c.log.Info("mcp: the server has no stream of its own", "error", err)
-			return
-		case !pace.wait(c.ctx):
-			c.log.Warn("mcp: the server's stream is lost", "error", err)
-			return
+	c.mu.Lock()
+	before := c.onAsk
+	c.onAsk = func() {
+		if before != nil {
+			before()
 		}
-		c.mu.Lock()
-		stale := renewals != c.renewals
-		c.mu.Unlock()
-		if stale {
-			return
-		}
+		asked()
+	}
+	start, possible := c.stream != isListening, c.post == nil && !c.t.NoStream
+	if possible {
+		c.stream = isListening
+	}
+	if c.cut != nil {
+		c.cut()
+	}
+	c.mu.Unlock()
+	switch {
+	case !possible:
+		c.asked()
+	case start:
+		c.run(c.keepListening)
 	}
 }
 
-func (c *httpConn) sessionID() string {
+// asked tells who waits for it that the stream has been asked for.
+func (c *httpConn) asked() {
+	c.mu.Lock()
+	f := c.onAsk
+	c.onAsk = nil
+	c.mu.Unlock()
+	if f != nil {
+		f()
+	}
+}
+
+// A listener is at the server's own stream.
+type listener struct {
+	pace    pacing
+	session httpClientSession
+	opened  bool // the stream was there in this session
+}
+
+// keepListening keeps the server's own stream open, in one session after the
+// other.
+func (c *httpConn) keepListening() {
+	l := listener{pace: pacing{pause: c.t.pause}}
+	left := isListening
+	for left == isListening && c.ctx.Err() == nil {
+		ctx, cancel := context.WithCancel(c.ctx)
+		c.mu.Lock()
+		c.cut = cancel
+		c.mu.Unlock()
+		left = c.listenOnce(ctx, &l)
+		cancel()
+	}
+	c.mu.Lock()
+	c.stream, c.cut = left, nil
+	c.mu.Unlock()
+	c.asked()
+}
+
+// listenOnce reads the stream until it ends, and waits until it may be asked
+// for again. ctx ends when there is another session, too. A server that has no
+// stream says so.
+func (c *httpConn) listenOnce(ctx context.Context, l *listener) listening {
+	session, err := c.current(ctx)
+	known := err == nil
+	if known {
+		if session != l.session {
+			l.session, l.opened, l.pace.last = session, false, ""
+		}
+		began := time.Now()
+		var opened bool
+		opened, err = c.listenIn(ctx, l)
+		l.opened = l.opened || opened
+		l.pace.lasted(time.Since(began))
+	}
+	switch {
+	case ctx.Err() != nil:
+		return isListening
+	case known && l.opened && lostSession(err, l.session):
+		c.forget(l.session)
+		return isListening
+	case !l.opened && !mayTryAgain(err):
+		c.log.Info("mcp: the server has no stream of its own", "error", err)
+		return notListening
+	case !mayTryAgain(err): // perhaps it does not know the last event
+		l.pace.last = ""
+	}
+	if !l.pace.wait(ctx) && ctx.Err() == nil {
+		c.log.Warn("mcp: the server's stream is lost", "error", err)
+		return gaveUp
+	}
+	return isListening
+}
+
+// listenIn reads the stream of a session until it ends.
+func (c *httpConn) listenIn(ctx context.Context, l *listener) (opened bool, err error) {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { c.asked() }})
+	return c.events(ctx, l.session, l.pace.last, func(events *eventReader) error {
+		c.asked()
+		for {
+			e, err := events.next()
+			if err != nil {
+				return err
+			}
+			l.pace.event(e)
+			if e.isMessage() {
+				c.push([]byte(e.data), nil)
+			}
+		}
+	})
+}
+
+// mayTryAgain reports whether what failed by err may succeed later.
+func mayTryAgain(err error) bool {
+	var e interface{ temporary() bool }
+	return !errors.As(err, &e) || e.temporary()
+}
+
+// current returns the session to send a message in: a new one if the server
+// has lost the last, which whoever comes first has opened.
+func (c *httpConn) current(ctx context.Context) (httpClientSession, error) {
+	c.mu.Lock()
+	if !c.forgot {
+		defer c.mu.Unlock()
+		return c.session, nil
+	}
+	r, first := c.renewal, c.renewal == nil
+	if first {
+		r = &renewal{done: make(chan struct{})}
+		c.renewal = r
+	}
+	c.mu.Unlock()
+	if first {
+		c.run(func() { c.renew(r) })
+	}
+	select {
+	case <-r.done:
+		return r.session, r.err
+	case <-ctx.Done():
+		return httpClientSession{}, ctx.Err()
+	}
+}
+
+// forget notes that the server does not know a session any more, unless
+// there is a newer one.
+func (c *httpConn) forget(session httpClientSession) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.session
+	if c.session == session {
+		c.forgot = true
+		if c.cut != nil {
+			c.cut()
+		}
+	}
 }
 
-// renew opens a new session in place of one that the server has lost, unless
-// someone has done so already.
-func (c *httpConn) renew(ctx context.Context, renewals int) error {
-	c.mu.Lock()
-	switch {
-	case c.renewals != renewals:
-		c.mu.Unlock()
-		return nil
-	case c.renewing != nil:
-		done := c.renewing
-		c.mu.Unlock()
-		select {
-		case <-done:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.renewals == renewals {
-			return errors.New("mcp: the server has lost the session, and opens no other")
-		}
-		return nil
-	}
-	done := make(chan struct{})
-	c.renewing = done
-	opening := c.opening
-	c.session = ""
-	c.mu.Unlock()
-	err := c.reopen(ctx, opening)
-	c.mu.Lock()
-	c.renewing = nil
-	if err == nil {
-		c.renewals++
-	}
-	c.mu.Unlock()
-	close(done)
-	return err
-}
-
-// reopen says initialize again.
-func (c *httpConn) reopen(ctx context.Context, opening *Message) error {
-	if opening == nil {
-		return errors.New("mcp: the server has lost the session")
-	}
+// renew opens a session in place of one that the server has lost. Nobody's
+// context ends it but the connection's: all wait for it.
+func (c *httpConn) renew(r *renewal) {
+	defer close(r.done)
 	c.log.Warn("mcp: the server has lost the session; opening another")
-	var failed error
-	frame := appendRequest(nil, opening.ID, opening.Method, opening.Params)
-	err := c.exchange(ctx, opening, frame, func(r *http.Response) error {
-		return c.responses(ctx, opening, r, func(_ []byte, answer *Message) {
-			if answer.Error != nil {
-				failed = answer.Error
-			}
-		})
-	})
-	if err != nil || failed != nil {
-		return fmt.Errorf("mcp: the server has lost the session, and opens no other: %w", errors.Join(err, failed))
+	ctx, cancel := context.WithTimeout(c.ctx, sendTime)
+	defer cancel()
+	r.session, r.err = c.reopen(ctx)
+	c.mu.Lock()
+	c.renewal = nil
+	renewed := c.renewed
+	if r.err == nil {
+		c.session, c.forgot = r.session, false
 	}
-	note := &Message{Method: notifyInitialized}
-	c.send(note, appendNotification(nil, note.Method, nil), nil, nil)
-	return nil
+	c.mu.Unlock()
+	if r.err != nil {
+		r.err = fmt.Errorf("mcp: the server has lost the session, and opens no other: %w", r.err)
+		return
+	}
+	c.listen(func() {
+		if renewed != nil {
+			renewed()
+		}
+	})
 }
 
-// Close ends what is open and the session.
+// reopen says initialize again, without the id of the session that is lost.
+func (c *httpConn) reopen(ctx context.Context) (session httpClientSession, err error) {
+	c.mu.Lock()
+	p := &posting{m: c.opening.m, frame: c.opening.frame, params: c.opening.params}
+	session.number = c.session.number + 1
+	spoken := c.spoken
+	c.mu.Unlock()
+	var answer *Message
+	err = c.postOnce(ctx, p, httpClientSession{}, func(r *http.Response) error {
+		session.id = r.Header.Get(headerSession)
+		return c.responses(ctx, p, r, func(_ []byte, got *Message) { answer = got })
+	})
+	switch {
+	case err != nil:
+		return session, err
+	case answer.Error != nil:
+		return session, answer.Error
+	case c.agreed(answer) != spoken:
+		return session, errors.New("it speaks another revision now")
+	}
+	m := &Message{Method: notifyInitialized}
+	begun := &posting{m: m, frame: appendNotification(nil, m.Method, nil), params: noParams}
+	return session, c.postOnce(ctx, begun, session, nil)
+}
+
+// onRenewed has f called for every session that was opened in place of one
+// that the server has lost, with all that was set in it. f must not block.
+func (c *httpConn) onRenewed(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.renewed = f
+}
+
+// Close ends what is open and the session. Notifications that are on their
+// way get a moment.
 func (c *httpConn) Close() error {
 	c.close.Do(func() {
 		c.mu.Lock()
-		header := http.Header{}
-		session := c.session
-		if session != "" {
-			header[headerSession] = []string{session}
-		}
-		if len(c.version) > 0 {
-			header[headerVersion] = []string{c.version}
-		}
+		last := c.last
 		c.mu.Unlock()
+		if last != nil {
+			waitFor(last, lastTime)
+		}
+		c.mu.Lock()
+		session, version := c.session, c.version
+		if c.forgot {
+			session.id = ""
+		}
 		c.stop()
-		if session != "" {
+		c.mu.Unlock()
+		if session.id != "" {
 			ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 			defer cancel()
-			if r, err := c.do(ctx, http.MethodDelete, header, nil); err == nil {
-				drain(r) // a server need not support it
+			header := make(http.Header)
+			c.stamp(header, version, session)
+			if r, err := c.do(ctx, http.MethodDelete, c.url, header, nil); err == nil {
+				finish(r) // a server need not support it
 			}
 		}
+		ended := make(chan struct{})
+		go func() {
+			c.work.Wait()
+			close(ended)
+		}()
+		waitFor(ended, closeTime)
 		if c.idle != nil {
 			c.idle()
 		}
@@ -2786,12 +3140,22 @@ func (c *httpConn) Close() error {
 	return nil
 }
 
+// waitFor waits until done is closed, but no longer than d.
+func waitFor(done <-chan struct{}, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}
+
 // pacing says when a stream may be asked for again.
 type pacing struct {
-	retries int           // in a row
-	failed  int           // without anything new
-	retry   time.Duration // what the server said; 0 for nothing
-	last    string        // id of the last event
+	pause  func(failed int) (wait time.Duration, more bool)
+	failed int           // in a row, without anything new
+	retry  time.Duration // what the server said; 0 for nothing
+	last   string        // id of the last event
 }
 
 // event notes what an event says of itself.
@@ -2807,20 +3171,28 @@ func (p *pacing) event(e event) {
 	}
 }
 
+// lasted notes how long the stream was there: one that had nothing to say for
+// long is no failure.
+func (p *pacing) lasted(d time.Duration) {
+	if d >= maxPause {
+		p.failed = 0
+	}
+}
+
 // wait waits before the next attempt; false means that there is none. What
-// the server asked for is a minimum; without it the time doubles, within
-// bounds and with some chance, so that many clients do not come at once.
+// the server asked for is a minimum (2025-11-25 basic/transports § Sending
+// Messages to the Server); without it the time doubles, within bounds and with
+// some chance, so that many clients do not come at once.
 func (p *pacing) wait(ctx context.Context) bool {
-	if p.failed >= p.retries {
+	d, more := p.pause(p.failed)
+	if !more {
 		return false
 	}
-	d := min(time.Second<<p.failed, 30*time.Second)
-	d += time.Duration(mrand.Int64N(int64(d/4) + 1))
-	p.failed++
-	if p.retry > 0 {
-		d = p.retry + time.Duration(mrand.Int64N(int64(p.retry/8)+1))
+	if asked := p.retry + time.Duration(mrand.Int64N(int64(p.retry/8)+1)); p.retry > 0 && (p.failed == 0 || asked > d) {
+		d = asked
 	}
-	t := time.NewTimer(min(d, maxRetryTime))
+	p.failed++
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -2829,9 +3201,6 @@ func (p *pacing) wait(ctx context.Context) bool {
 		return false
 	}
 }
-
-// maxRetryTime is how long a server can make a client wait.
-const maxRetryTime = 5 * time.Minute
 
 // An event is one of a stream of server-sent events.
 type event struct {
@@ -2848,11 +3217,10 @@ func (e *event) isMessage() bool { return e.data != "" && (e.name == "" || e.nam
 // with CR, LF or both; it never waits for a byte that it can do without.
 type eventReader struct {
 	r     *bufio.Reader
-	max   int
+	max   int // bytes of a line, and of the data of an event
 	begun bool
 	cr    bool // the last line ended with CR: an LF that follows belongs to it
 	line  []byte
-	size  int // of the event so far
 }
 
 var errEventTooLarge = errors.New("mcp: the event is too large")
@@ -2867,7 +3235,6 @@ func (r *eventReader) next() (event, error) {
 	e := event{retry: -1}
 	var data []byte
 	lines, some := 0, false
-	r.size = 0
 	for {
 		line, err := r.readLine()
 		if err != nil {
@@ -2875,7 +3242,6 @@ func (r *eventReader) next() (event, error) {
 		}
 		if len(line) == 0 {
 			if !some { // only comments, which may go on for ever
-				r.size = 0
 				continue
 			}
 			e.data = string(data)
@@ -2887,6 +3253,9 @@ func (r *eventReader) next() (event, error) {
 		case "data":
 			if lines++; lines > 1 {
 				data = append(data, '\n')
+			}
+			if len(data)+len(value) > r.max {
+				return e, errEventTooLarge
 			}
 			data = append(data, value...)
 		case "event":
@@ -2928,7 +3297,7 @@ func (r *eventReader) readLine() ([]byte, error) {
 		if end < 0 {
 			end, n = len(chunk), len(chunk)
 		}
-		if r.size += n; r.size > r.max {
+		if len(r.line)+end > r.max+maxFieldName {
 			return nil, errEventTooLarge
 		}
 		r.line = append(r.line, chunk[:end]...)
@@ -2944,3 +3313,6 @@ func (r *eventReader) readLine() ([]byte, error) {
 		}
 	}
 }
+
+// maxFieldName is what a line may have besides its value.
+const maxFieldName = 16

@@ -159,68 +159,92 @@ func init() { openSSE = dialSSE }
 // endpointTime is how long a server may take to say where to post.
 const endpointTime = 10 * time.Second
 
-// dialSSE opens the stream of a server of HTTP+SSE. It returns how to send
-// messages to it, nil if it is none.
-func dialSSE(ctx context.Context, c *httpConn) func(ctx context.Context, frame []byte) error {
-	type opened struct {
-		endpoint *url.URL
-		err      error
-	}
-	first := make(chan opened, 1)
+// dialSSE opens the stream of a server of HTTP+SSE. It returns how to post
+// messages to it.
+func dialSSE(ctx context.Context, c *httpConn) (post func(ctx context.Context, frame []byte) error, err error) {
 	stream, cancel := context.WithCancel(c.ctx)
-	go func() {
+	d := &sseDial{c: c, named: make(chan struct{}), ended: make(chan struct{})}
+	c.run(func() {
 		defer cancel()
-		endpoint := (*url.URL)(nil)
-		_, err := c.events(stream, "", func(events *eventReader) error {
-			for {
-				e, err := events.next()
-				switch {
-				case err != nil:
-					return err
-				case endpoint != nil && e.isMessage():
-					c.push([]byte(e.data), nil)
-				case endpoint == nil && e.name == "endpoint":
-					if endpoint, err = c.url.Parse(e.data); err != nil || endpoint.Scheme != c.url.Scheme || endpoint.Host != c.url.Host {
-						return errors.New("mcp: the server names an endpoint of another origin")
-					}
-					first <- opened{endpoint: endpoint}
-				}
-			}
-		})
-		if endpoint == nil {
-			first <- opened{err: err}
-		} else if err == io.EOF {
-			c.push(nil, io.EOF)
-		} else {
-			c.push(nil, fmt.Errorf("mcp: the connection was lost: %w", err))
-		}
-	}()
+		d.read(stream)
+	})
 	t := time.NewTimer(endpointTime)
 	defer t.Stop()
 	select {
-	case o := <-first:
-		if o.err != nil {
-			return nil
-		}
+	case <-d.named:
 		c.log.Info("mcp: the server speaks HTTP+SSE")
-		return func(ctx context.Context, frame []byte) error { return c.postTo(ctx, o.endpoint, frame) }
+		return d.post, nil
+	case <-d.ended:
+		return nil, d.err
 	case <-t.C:
+		err = errors.New("the server does not say where to post")
 	case <-ctx.Done():
+		err = ctx.Err()
 	}
 	cancel()
+	return nil, err
+}
+
+// An sseDial is the client's end of HTTP+SSE.
+type sseDial struct {
+	c        *httpConn
+	endpoint *url.URL
+	err      error
+	named    chan struct{} // closed when endpoint is set
+	ended    chan struct{} // closed when the stream ended before that, and err is set
+}
+
+// read reads the stream: first the address to post to, then messages. With it
+// the connection ends.
+func (d *sseDial) read(ctx context.Context) {
+	_, err := d.c.events(ctx, httpClientSession{}, "", func(events *eventReader) error {
+		for {
+			e, err := events.next()
+			switch {
+			case err != nil:
+				return err
+			case d.endpoint != nil && e.isMessage():
+				d.c.push([]byte(e.data), nil)
+			case d.endpoint == nil && e.name == "endpoint":
+				if err := d.name(e.data); err != nil {
+					return err
+				}
+			}
+		}
+	})
+	switch {
+	case d.endpoint == nil:
+		d.err = noEOF(err)
+		close(d.ended)
+	case err == io.EOF:
+		d.c.push(nil, io.EOF)
+	default:
+		d.c.push(nil, fmt.Errorf("mcp: the connection was lost: %w", err))
+	}
+}
+
+// name takes the address to post to, which must be of the server itself.
+func (d *sseDial) name(address string) error {
+	u, err := d.c.url.Parse(address)
+	if err != nil || u.Scheme != d.c.url.Scheme || u.Host != d.c.url.Host {
+		return errors.New("the server names an endpoint of another origin")
+	}
+	u.User = d.c.url.User
+	d.endpoint = u
+	close(d.named)
 	return nil
 }
 
-// postTo posts a message to the address that the server named.
-func (c *httpConn) postTo(ctx context.Context, endpoint *url.URL, frame []byte) error {
-	r, err := c.doAt(ctx, http.MethodPost, endpoint, http.Header{"Content-Type": jsonType}, frame)
+// post posts a message to the address that the server named.
+func (d *sseDial) post(ctx context.Context, frame []byte) error {
+	r, err := d.c.do(ctx, http.MethodPost, d.endpoint, http.Header{"Content-Type": jsonType}, frame)
 	if err != nil {
 		return err
 	}
-	defer drain(r)
 	if r.StatusCode < 200 || r.StatusCode > 299 {
-		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<10))
-		return &HTTPError{Method: http.MethodPost, Status: r.StatusCode, Type: mediaType(r), Body: string(body)}
+		id := httpClientSession{id: d.endpoint.Query().Get(sessionParam)}
+		return d.c.httpError(http.MethodPost, id, r)
 	}
+	finish(r)
 	return nil
 }
