@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -791,6 +793,173 @@ type transportFunc func(ctx context.Context) (mcp.Conn, error)
 
 func (f transportFunc) Connect(ctx context.Context) (mcp.Conn, error) { return f(ctx) }
 
+// One server at one URL, for clients of both eras at the same time.
+func ExampleNewHTTPHandler() {
+	s := newServer()
+	mcp.AddTool(s, mcp.Tool{Name: "which"}, func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+		return "served at " + req.Version(), nil
+	})
+	h := mcp.NewHTTPHandler(s, nil)
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", h)
+	server := httptest.NewServer(mux) // or http.ListenAndServe
+	defer server.Close()
+	defer h.Shutdown(context.Background()) // first: it ends the streams
+
+	ctx := context.Background()
+	for _, versions := range [][]string{nil, {mcp.Version20251125}, {mcp.Version20250326}} {
+		c := mcp.NewClient(mcp.Implementation{Name: "host", Version: "1.0.0"}, &mcp.ClientOptions{Versions: versions})
+		cs, err := c.Connect(ctx, &mcp.HTTP{URL: server.URL + "/mcp"})
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer cs.Close()
+		fmt.Println(mcp.CallTool[string](ctx, cs, "which", nil))
+	}
+	// Output:
+	// served at 2026-07-28 <nil>
+	// served at 2025-11-25 <nil>
+	// served at 2025-03-26 <nil>
+}
+
+// A client with a key, and a server that wants one: who may call is decided in
+// front of the handler, which is told whose request it is.
+func ExampleHTTP() {
+	s := newServer()
+	mcp.AddTool(s, mcp.Tool{Name: "whoami"}, func(ctx context.Context, req *mcp.Request, in struct{}) (string, error) {
+		return req.Principal, nil
+	})
+	users := map[string]string{"k-123": "Ada"} // by key
+	h := mcp.NewHTTPHandler(s, &mcp.HTTPOptions{
+		Principal: func(r *http.Request) string { return users[r.Header.Get("X-Key")] },
+	})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if users[r.Header.Get("X-Key")] == "" {
+			http.Error(w, "who are you?", http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	defer h.Shutdown(context.Background())
+
+	ctx := context.Background()
+	c := mcp.NewClient(mcp.Implementation{Name: "host", Version: "1.0.0"}, nil)
+	cs, err := c.Connect(ctx, &mcp.HTTP{
+		URL:    server.URL,
+		Header: http.Header{"X-Key": {"k-123"}},
+		Client: &http.Client{Transport: http.DefaultTransport}, // for proxies, certificates and the like
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cs.Close()
+	fmt.Println(mcp.CallTool[string](ctx, cs, "whoami", nil))
+
+	_, err = c.Connect(ctx, &mcp.HTTP{URL: server.URL})
+	var refused *mcp.HTTPError
+	if errors.As(err, &refused) {
+		fmt.Println(refused.Status, strings.TrimSpace(refused.Body))
+	}
+	// Output:
+	// Ada <nil>
+	// 403 who are you?
+}
+
+// Pages of one other origin may use the handler. A browser asks first, and
+// lets a page read only what it is told it may.
+func ExampleHTTPOptions_origins() {
+	h := mcp.NewHTTPHandler(newServer(), &mcp.HTTPOptions{Origins: []string{"https://app.example.com"}})
+	server := httptest.NewServer(h)
+	defer server.Close()
+	for _, origin := range []string{"https://app.example.com", "https://evil.example.com"} {
+		r, err := http.NewRequest(http.MethodOptions, server.URL, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		r.Header.Set("Origin", origin)
+		r.Header.Set("Access-Control-Request-Method", "POST")
+		r.Header.Set("Access-Control-Request-Headers", "content-type,mcp-protocol-version,x-other")
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			log.Fatal(err)
+		}
+		response.Body.Close()
+		fmt.Println(response.StatusCode)
+		for _, name := range []string{"Access-Control-Allow-Origin", "Access-Control-Allow-Methods", "Access-Control-Allow-Headers"} {
+			if value := response.Header.Get(name); value != "" {
+				fmt.Printf("%s: %s\n", name, value)
+			}
+		}
+	}
+	// Output:
+	// 204
+	// Access-Control-Allow-Origin: https://app.example.com
+	// Access-Control-Allow-Methods: GET, POST, DELETE
+	// Access-Control-Allow-Headers: content-type, mcp-protocol-version
+	// 403
+}
+
+// Two servers behind one handler, chosen by the path.
+func ExampleHTTPOptions_server() {
+	servers := map[string]*mcp.Server{}
+	for _, name := range []string{"books", "films"} {
+		s := mcp.NewServer(mcp.Implementation{Name: name, Version: "1.0.0"}, nil)
+		servers["/"+name] = s
+	}
+	h := mcp.NewHTTPHandler(nil, &mcp.HTTPOptions{
+		Server: func(r *http.Request) *mcp.Server { return servers[r.URL.Path] }, // nil is 404
+	})
+	server := httptest.NewServer(h)
+	defer server.Close()
+	defer h.Shutdown(context.Background())
+
+	ctx := context.Background()
+	c := mcp.NewClient(mcp.Implementation{Name: "host", Version: "1.0.0"}, nil)
+	for _, path := range []string{"/books", "/films", "/songs"} {
+		cs, err := c.Connect(ctx, &mcp.HTTP{URL: server.URL + path})
+		if err != nil {
+			fmt.Println(path, "is not there")
+			continue
+		}
+		defer cs.Close()
+		fmt.Println(cs.Server().Name)
+	}
+	// Output:
+	// books
+	// films
+	// /songs is not there
+}
+
+// A server for clients of 2024-11-05, too, which knew another transport. Our
+// client finds out by itself that it has to speak it.
+func ExampleHTTPHandler_SSE() {
+	s := newServer()
+	mcp.AddTool(s, mcp.Tool{Name: "echo"}, func(ctx context.Context, req *mcp.Request, in struct{ Text string }) (string, error) {
+		return in.Text, nil
+	})
+	h := mcp.NewHTTPHandler(s, nil)
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", h)
+	mux.Handle("/sse", h.SSE())
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	defer h.Shutdown(context.Background())
+
+	ctx := context.Background()
+	c := mcp.NewClient(mcp.Implementation{Name: "host", Version: "1.0.0"}, &mcp.ClientOptions{Versions: []string{mcp.Version20241105}})
+	cs, err := c.Connect(ctx, &mcp.HTTP{URL: server.URL + "/sse"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cs.Close()
+	fmt.Println(cs.Server().ProtocolVersion)
+	fmt.Println(mcp.CallTool[string](ctx, cs, "echo", map[string]any{"Text": "hello"}))
+	// Output:
+	// 2024-11-05
+	// hello <nil>
+}
+
 // TestHouseReadme builds the programs of the README as a reader would, in a
 // module of their own, and runs the client, which starts the server.
 func TestHouseReadme(t *testing.T) {
@@ -876,6 +1045,10 @@ func TestHouseReadmeNames(t *testing.T) {
 				in = []any{mcp.ClientOptions{}}
 			case of == "CallOptions":
 				in = []any{mcp.CallOptions{}}
+			case of == "HTTPOptions":
+				in = []any{mcp.HTTPOptions{}}
+			case of == "HTTP":
+				in = []any{mcp.HTTP{}}
 			default:
 				t.Errorf("%s is in no options", name)
 			}

@@ -5,6 +5,8 @@
 //	mcp tour                              a client that shows what demo does
 //	mcp tools https://HOST/mcp            what tools a server has
 //	mcp call NAME key=value -- COMMAND…   call one
+//	mcp trace -- COMMAND…                 in its place: shows what is sent
+//	mcp bridge https://HOST/mcp           a server for those who start one
 package main
 
 import (
@@ -55,6 +57,30 @@ child process, as in "mcp tools -- COMMAND ARG…":
   mcp log       [FLAGS] LEVEL [NAME [ARGS]] SERVER
                 print log messages from LEVEL on: of a tool that is called, or
                 those that come by themselves, before 2026-07-28
+
+To stand between a client and a server, and pass on what they send:
+
+  mcp trace  [FLAGS] [--http ADDR] [--full] [--to FILE] SERVER
+             show the traffic: put it where a client has the server. It takes
+             the server's place on standard input and output, or over HTTP at
+             ADDR (as of demo). It prints to standard error, or adds to FILE,
+             every message with its time, over HTTP with method, status and
+             the headers that matter; long ones to the end with --full.
+             Authorization, cookies, session ids, and what is called token,
+             password, secret or the like are not shown. To see what a verb
+             sends, give it --trace
+  mcp bridge [FLAGS] URL
+             let a client that starts servers as child processes reach URL, of
+             any revision, HTTP+SSE too
+  mcp bridge [FLAGS] --http ADDR -- COMMAND…
+             let clients reach at ADDR a server that runs as a child process:
+             one for each session, one in all for 2026-07-28. Batches do not
+             pass, nor does taking up a stream again that broke, nor, while
+             several requests want them, log messages of 2026-07-28. Pages of
+             other origins are refused
+
+Both end when either side ends. The child process gets all environment
+variables, and its standard error is shown.
 
   --json             print the result as it came, a list page by page, changes
                      and messages one a line
@@ -126,6 +152,13 @@ func dispatch(ctx context.Context, name string, args []string, stdin io.Reader, 
 		fallthrough
 	case name == "help" || name == "-h" || name == "-help" || name == "--help":
 		_, err := fmt.Fprint(stdout, usage)
+		return err
+	case name == "bridge" || name == "trace":
+		j := &junction{name: name, in: stdin, out: stdout, err: stderr}
+		err := j.run(ctx, args)
+		if errors.Is(err, flag.ErrHelp) {
+			_, err = fmt.Fprint(stdout, usage)
+		}
 		return err
 	case name == "demo":
 		err := demo(ctx, args, stderr)

@@ -124,7 +124,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]bool{"demo": true, "tour": true}
+	want := map[string]bool{"demo": true, "tour": true, "trace": true, "bridge": true}
 	for name := range verbs {
 		want[name] = true
 	}

@@ -52,13 +52,9 @@ func hide(w io.Writer, secrets []string) {
 	if !ok || len(secrets) == 0 {
 		return
 	}
-	var pairs []string
-	for _, secret := range secrets {
-		pairs = append(pairs, secret, hidden)
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.secrets = strings.NewReplacer(pairs...)
+	o.secrets = replacer(secrets)
 }
 
 // visible replaces control characters, and those that turn the direction of

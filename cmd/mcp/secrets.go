@@ -81,6 +81,15 @@ func hideJSON(text []byte) ([]byte, bool) {
 	return h.out.Bytes(), true
 }
 
+// replacer hides texts wherever they stand.
+func replacer(secrets []string) *strings.Replacer {
+	var pairs []string
+	for _, secret := range secrets {
+		pairs = append(pairs, secret, hidden)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
 type hider struct {
 	d   *json.Decoder
 	out bytes.Buffer

@@ -58,9 +58,10 @@ type guide struct {
 	version string
 	modern  bool
 
-	demo func() mcp.Transport // to the demo: a new one each time, if it is a child
-	url  string               // of the demo, over HTTP
-	end  func() error         // ends the demo, over HTTP
+	demo  func() mcp.Transport // to the demo
+	fresh bool                 // it is a new demo each time: a child process
+	url   string               // of the demo, over HTTP
+	end   func() error         // ends the demo, over HTTP
 
 	both chan struct{} // where two questions meet
 
@@ -113,6 +114,7 @@ func (l *leg) run(ctx context.Context, out io.Writer) (err error) {
 // startChild makes the demo a child process: this program.
 func (g *guide) startChild() error {
 	program, err := os.Executable()
+	g.fresh = true
 	g.demo = func() mcp.Transport {
 		return &mcp.Command{Cmd: exec.Command(program, "demo", "--page", fmt.Sprint(tourPage))}
 	}

@@ -329,8 +329,8 @@ func (g *guide) known(ctx context.Context) (got string, err error) {
 	if err != nil {
 		return "", err
 	}
-	before := map[string]int{} // a child is a new server
-	if g.url != "" {
+	before := map[string]int{}
+	if !g.fresh {
 		if before, err = mcp.CallTool[map[string]int](ctx, g.cs, "requests", nil); err != nil {
 			return "", err
 		}

@@ -166,7 +166,7 @@ func (c *tracedConn) Read(ctx context.Context) ([]byte, error) {
 	switch {
 	case err == nil:
 		c.t.message(fromServer, frame)
-	case err != io.EOF && err != mcp.ErrClosed:
+	case !errors.Is(err, io.EOF) && !errors.Is(err, mcp.ErrClosed):
 		c.t.line(fromServer, "%s", hideText(err.Error()))
 	}
 	return frame, err
