@@ -2655,7 +2655,7 @@ func (c *httpConn) relist(ctx context.Context, meta []byte) error {
 			return answer.Error
 		}
 		c.learn(answer.Result)
-		if cursor = rawMember(answer.Result, "nextCursor"); !hasShape(cursor, "string") {
+		if cursor = rawMember(answer.Result, "nextCursor"); !bytes.HasPrefix(cursor, []byte{'"'}) {
 			return nil
 		}
 	}
@@ -2671,7 +2671,7 @@ func (c *httpConn) learn(result []byte) []byte {
 	c.mu.Lock()
 	nothing := len(c.tools) == 0
 	c.mu.Unlock()
-	if !hasShape(list, "array") || nothing && !bytes.Contains(list, []byte(headerKeyword)) {
+	if !bytes.HasPrefix(list, []byte{'['}) || nothing && !bytes.Contains(list, []byte(headerKeyword)) {
 		return result
 	}
 	kept, dropped := []byte{'['}, false

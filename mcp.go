@@ -1349,10 +1349,10 @@ func (w *headerWalk) schema(raw json.RawMessage, path []string, static bool) err
 
 // elsewhere walks over the value of another keyword, which may hold schemas.
 func (w *headerWalk) elsewhere(raw json.RawMessage, path []string) error {
-	if !hasShape(raw, "array") {
+	s := scanner{data: raw}
+	if s.peek() != '[' {
 		return w.schema(raw, path, false)
 	}
-	s := scanner{data: raw}
 	s.open('[')
 	for n := 0; s.more(']', n); n++ {
 		if err := w.schema(s.skip(), path, false); err != nil {

@@ -1,0 +1,963 @@
+//go:build go1.25
+
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+)
+
+// The client half of HTTP, against servers that do what they please.
+
+// A hit is one request that a fake server got.
+type hit struct {
+	verb, method string // "POST", "tools/call"
+	header       http.Header
+	url          string
+	id           ID
+	params       json.RawMessage
+	body         string
+	at           time.Time
+	n            int // of its kind, from 1
+}
+
+func (h *hit) kind() string { return strings.TrimSpace(h.verb + " " + h.method) }
+
+// name is params.name.
+func (h *hit) name() string {
+	name, _ := stringValue(rawMember(h.params, "name"))
+	return name
+}
+
+// A fakeHTTP is a server of one endpoint. What its answers say is the test's:
+// do returns false for what it leaves to the server. Without client the
+// requests go over the network.
+type fakeHTTP struct {
+	t        testing.TB
+	versions []string // nil: 2026-07-28 only; a server of earlier ones has sessions
+	do       func(w http.ResponseWriter, r *http.Request, h *hit) bool
+
+	mu       sync.Mutex
+	hits     []*hit
+	sessions int
+	live     string // the id of the session there is
+}
+
+func (f *fakeHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	h := &hit{verb: r.Method, header: r.Header, url: r.URL.String(), body: string(body), at: time.Now()}
+	if m, _, bad := decodeMessage(body); bad == nil {
+		h.method, h.id, h.params = m.Method, m.ID, m.Params
+	}
+	f.mu.Lock()
+	f.hits = append(f.hits, h)
+	for _, other := range f.hits {
+		if other.kind() == h.kind() {
+			h.n++
+		}
+	}
+	f.mu.Unlock()
+	if f.do != nil && f.do(w, r, h) {
+		return
+	}
+	if f.versions == nil {
+		f.modern(w, h)
+	} else {
+		f.legacy(w, h)
+	}
+}
+
+func (f *fakeHTTP) modern(w http.ResponseWriter, h *hit) {
+	switch {
+	case h.verb != "POST":
+		w.WriteHeader(405)
+	case h.method == "server/discover":
+		result(w, h, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{}}}`)
+	case h.method == "tools/list":
+		result(w, h, `{"resultType":"complete","tools":[{"name":"t","inputSchema":{"type":"object"}}],"ttlMs":60000,"cacheScope":"private"}`)
+	default:
+		result(w, h, `{"resultType":"complete","content":[{"type":"text","text":"ok"}]}`)
+	}
+}
+
+func (f *fakeHTTP) legacy(w http.ResponseWriter, h *hit) {
+	version := rawMember(rawMember(h.params, "_meta"), metaProtocolVersion)
+	f.mu.Lock()
+	live := f.live
+	f.mu.Unlock()
+	switch {
+	case version != nil:
+		w.WriteHeader(400)
+	case h.method == "initialize":
+		f.mu.Lock()
+		f.sessions++
+		f.live = fmt.Sprintf("session-number-%d", f.sessions)
+		w.Header().Set("Mcp-Session-Id", f.live)
+		f.mu.Unlock()
+		result(w, h, `{"protocolVersion":"`+f.versions[0]+`","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}},"serverInfo":{"name":"f","version":"1"}}`)
+	case h.header.Get("Mcp-Session-Id") == "":
+		w.WriteHeader(400)
+	case h.header.Get("Mcp-Session-Id") != live:
+		w.WriteHeader(404)
+	case h.verb == "GET":
+		w.WriteHeader(405)
+	case h.verb == "DELETE":
+	case h.id.IsZero():
+		w.WriteHeader(202)
+	case h.method == "tools/list":
+		result(w, h, `{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}`)
+	default:
+		result(w, h, `{"content":[{"type":"text","text":"ok"}]}`)
+	}
+}
+
+// lose forgets the session.
+func (f *fakeHTTP) lose() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.live = "none"
+}
+
+// kinds returns what was asked for so far.
+func (f *fakeHTTP) kinds() (kinds []string) {
+	for _, h := range f.all() {
+		kinds = append(kinds, h.kind())
+	}
+	return kinds
+}
+
+func (f *fakeHTTP) all() []*hit {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.hits)
+}
+
+// of returns the requests of one kind.
+func (f *fakeHTTP) of(kind string) (hits []*hit) {
+	for _, h := range f.all() {
+		if h.kind() == kind {
+			hits = append(hits, h)
+		}
+	}
+	return hits
+}
+
+func result(w http.ResponseWriter, h *hit, text string) {
+	reply(w, 200, "application/json", `{"jsonrpc":"2.0","id":`+h.id.raw+`,"result":`+text+`}`)
+}
+
+func reply(w http.ResponseWriter, status int, typ, body string) {
+	if typ != "" {
+		w.Header().Set("Content-Type", typ)
+	}
+	w.WriteHeader(status)
+	io.WriteString(w, body)
+}
+
+// events begins a stream of events and writes the first of them.
+func events(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	io.WriteString(w, text)
+	w.(http.Flusher).Flush()
+}
+
+// sseResult is an event with the answer to a request.
+func sseResult(h *hit, text string) string {
+	return `data: {"jsonrpc":"2.0","id":` + h.id.raw + `,"result":` + text + "}\n\n"
+}
+
+const okResult = `{"resultType":"complete","content":[{"type":"text","text":"ok"}]}`
+
+// A direct is an http.RoundTripper that has no network: the handler runs on a
+// goroutine of its own, and its request ends with the client's, or when the
+// body of the response is closed.
+type direct struct{ http.Handler }
+
+type directWriter struct {
+	header http.Header
+	body   *io.PipeWriter
+	once   sync.Once
+	got    chan int
+}
+
+func (w *directWriter) Header() http.Header { return w.header }
+func (w *directWriter) WriteHeader(status int) {
+	w.once.Do(func() { w.got <- status })
+}
+func (w *directWriter) Flush() { w.WriteHeader(200) }
+func (w *directWriter) Write(b []byte) (int, error) {
+	w.WriteHeader(200)
+	return w.body.Write(b)
+}
+
+type directBody struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+}
+
+func (b directBody) Close() error {
+	b.cancel()
+	return b.PipeReader.Close()
+}
+
+func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	read, write := io.Pipe()
+	w := &directWriter{header: make(http.Header), body: write, got: make(chan int, 1)}
+	served := r.Clone(ctx)
+	if served.Body == nil {
+		served.Body = http.NoBody
+	}
+	stop := context.AfterFunc(ctx, func() { write.CloseWithError(context.Canceled) })
+	go func() {
+		defer stop()
+		defer write.Close()
+		defer w.WriteHeader(200)
+		defer func() {
+			if p := recover(); p == http.ErrAbortHandler { // as the network does
+				w.once.Do(func() { w.got <- 0 })
+				write.CloseWithError(io.ErrUnexpectedEOF)
+			} else if p != nil {
+				panic(p)
+			}
+		}()
+		d.ServeHTTP(w, served)
+	}()
+	select {
+	case status := <-w.got:
+		if status == 0 {
+			cancel()
+			return nil, io.ErrUnexpectedEOF
+		}
+		return &http.Response{StatusCode: status, Header: w.header, Body: directBody{read, cancel}, ContentLength: -1, Request: r}, nil
+	case <-ctx.Done():
+		cancel()
+		return nil, ctx.Err()
+	}
+}
+
+// transport is one to f without a network.
+func (f *fakeHTTP) transport() *HTTP {
+	return &HTTP{URL: "http://fake.example/mcp", Client: &http.Client{Transport: direct{f}}}
+}
+
+// connect opens a session that ends with the test.
+func (f *fakeHTTP) connect(t testing.TB, opts *ClientOptions, transport Transport) *ClientSession {
+	t.Helper()
+	cs, err := NewClient(Implementation{Name: "c", Version: "1"}, opts).Connect(context.Background(), transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cs.Close() })
+	return cs
+}
+
+// callText calls a tool and returns the text of its result.
+func callText(cs *ClientSession, name string) (string, error) {
+	return CallTool[string](context.Background(), cs, name, nil)
+}
+
+// sessionVersions are the versions of a client that does not ask for a modern one.
+var sessionVersions = []string{Version20241105, Version20250326, Version20250618, Version20251125}
+
+func TestHTTPClientNegotiates(t *testing.T) {
+	shows(t, "http.compat.fallback", "http.compat.inspect-400", "http.compat.modern-error", "http.compat.modern-first", "http.method-not-found-client", "http.origin.body")
+	rpc := func(id string, code int, data string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"m"%s}}`, id, code, data)
+	}
+	const (
+		isItself = "" // the error; nothing else is asked
+		isOld    = "2025-11-25"
+		isModern = "2026-07-28"
+	)
+	for _, c := range []struct {
+		status    int
+		typ, body string
+		want      string
+	}{
+		{401, "", "", isItself}, {401, "application/json", rpc("1", -32600, ""), isItself},
+		{403, "", "", isItself}, {403, "application/json", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"origin"}}`, isItself},
+		{402, "", "", isItself}, {407, "", "", isItself}, {408, "", "", isItself},
+		{429, "text/plain", "slow down", isItself}, {429, "application/json", rpc("1", -32000, ""), isItself},
+		{500, "text/plain", "broken", isItself}, {500, "application/json", rpc("1", -32603, ""), isItself}, {502, "text/html", "<p>", isItself},
+		{503, "", "", isItself}, {503, "application/json", rpc("null", -32000, ""), isItself}, {504, "", "", isItself},
+		{301, "", "", isItself}, {304, "", "", isItself},
+		{200, "text/html", "<html>", isItself}, {202, "", "", isItself}, {204, "", "", isItself}, {200, "application/json", "{", isItself}, {200, "", "", isItself},
+
+		{400, "", "", isOld}, {400, "text/html", "<p>bad</p>", isOld}, {400, "application/json", "{", isOld}, {400, "application/json", rpc("null", -32000, ""), isOld},
+		{400, "application/json", rpc(`"server-error"`, -32600, ""), isOld}, {400, "application/json", rpc("1", -32600, ""), isOld}, {400, "application/json", rpc("1", -32602, ""), isOld},
+		{404, "", "", isOld}, {404, "text/html", "<p>", isOld}, {404, "application/json", rpc("1", -32601, ""), isOld}, {404, "application/json", rpc("null", -32001, ""), isOld},
+		{405, "", "", isOld}, {406, "", "", isOld}, {415, "", "", isOld}, {422, "", "", isOld}, {200, "application/json", rpc("1", -32601, ""), isOld},
+
+		{400, "application/json", rpc("1", -32022, `,"data":{"supported":["2026-07-28"],"requested":"x"}`), isModern},
+		{400, "application/json; charset=utf-8", rpc("null", -32022, `,"data":{"supported":["2026-07-28"],"requested":"x"}`), isModern},
+		{400, "application/json", rpc("1", -32022, `,"data":{"supported":["2099-01-01"],"requested":"x"}`), isItself},
+		{400, "application/json", rpc("1", -32022, ""), isItself}, {400, "application/json", rpc("1", -32020, ""), isItself},
+		{400, "application/json", rpc("null", -32020, ""), isItself}, {400, "application/json", rpc("1", -32021, ""), isItself},
+	} {
+		t.Run(fmt.Sprintf("%d %s %s", c.status, c.typ, c.body), func(t *testing.T) {
+			f := &fakeHTTP{t: t, versions: []string{Version20251125}}
+			if c.want == isModern {
+				f.versions = nil
+			}
+			f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+				if h.kind() != "POST server/discover" || h.n > 1 {
+					return false
+				}
+				reply(w, c.status, c.typ, c.body)
+				return true
+			}
+			transport := f.transport()
+			transport.NoStream = true
+			cs, err := NewClient(Implementation{Name: "c", Version: "1"}, nil).Connect(context.Background(), transport)
+			if err == nil {
+				defer cs.Close()
+			}
+			asked := map[string][]string{
+				isItself: {"POST server/discover"}, isOld: {"POST server/discover", "POST initialize"}, isModern: {"POST server/discover", "POST server/discover"},
+			}[c.want]
+			kinds := f.kinds()
+			switch {
+			case c.want == isItself && err == nil, c.want != isItself && err != nil:
+				t.Fatalf("error %v", err)
+			case len(kinds) < len(asked) || !slices.Equal(kinds[:len(asked)], asked) || c.want == isItself && len(kinds) != 1:
+				t.Errorf("asked for %q", kinds)
+			case err == nil && cs.Server().ProtocolVersion != c.want:
+				t.Errorf("speaks %s", cs.Server().ProtocolVersion)
+			}
+			var status *HTTPError
+			if err != nil && c.body != "{" && (!errors.As(err, &status) || status.Status != c.status) {
+				t.Errorf("the error hides the status: %v", err)
+			}
+		})
+	}
+}
+
+// silent is a transport whose requests fail, or never end.
+type failing func(r *http.Request) (*http.Response, error)
+
+func (f failing) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestHTTPClientNetworkIsNotOld(t *testing.T) {
+	shows(t, "http.compat.fallback")
+	synctest.Test(t, func(t *testing.T) {
+		for name, fail := range map[string]failing{
+			"refused": func(r *http.Request) (*http.Response, error) { return nil, errors.New("connection refused") },
+			"silent":  func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() },
+			"reset":   func(r *http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF },
+		} {
+			var n atomic.Int32
+			count := failing(func(r *http.Request) (*http.Response, error) { n.Add(1); return fail(r) })
+			began := time.Now()
+			_, err := NewClient(Implementation{Name: "c", Version: "1"}, nil).Connect(context.Background(), &HTTP{URL: "http://fake.example/mcp?key=secret", Client: &http.Client{Transport: count}})
+			if err == nil || n.Load() != 1 || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s: %d requests, %v", name, n.Load(), err)
+			}
+			if name == "silent" && (!errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Minute) {
+				t.Errorf("a silent server: %v after %v", err, time.Since(began))
+			}
+		}
+	})
+}
+
+func TestHTTPClientFindsOldTransport(t *testing.T) {
+	shows(t, "http.compat.sse-client-get-list", "http.compat.sse-client-get-modern", "http.compat.sse-client-post", "http.compat.sse-client-endpoint", "sse.client.post")
+	rpc := `{"jsonrpc":"2.0","id":1,"error":{"code":%d,"message":"m"}}`
+	for _, c := range []struct {
+		status    int
+		body      string
+		endpoint  string // that the stream names
+		path      string // where messages go, "" when the client fails
+		get       bool
+		versions  []string
+		wantError string
+	}{
+		{status: 404, endpoint: "/messages?s=1", path: "/messages?s=1", get: true},
+		{status: 405, endpoint: "?session=1", path: "/mcp?session=1", get: true},
+		{status: 400, endpoint: "http://fake.example/m", path: "http://fake.example/m", get: true, versions: sessionVersions},
+		{status: 404, body: `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"m"}}`, endpoint: "m", path: "/m", get: true},
+		{status: 404, endpoint: "http://evil.example/m", get: true, wantError: "another origin"},
+		{status: 404, endpoint: "//evil.example/m", get: true, wantError: "another origin"},
+		{status: 405, get: true}, // no stream either
+		{status: 401}, {status: 403}, {status: 415}, {status: 429}, {status: 500}, {status: 503},
+		{status: 404, body: fmt.Sprintf(rpc, -32601)}, {status: 400, body: fmt.Sprintf(rpc, -32022)}, {status: 400, body: fmt.Sprintf(rpc, -32020)},
+	} {
+		t.Run(fmt.Sprintf("%d %s %s", c.status, c.body, c.endpoint), func(t *testing.T) {
+			out := make(chan string, 16)
+			var posted []string
+			var mu sync.Mutex
+			f := &fakeHTTP{t: t}
+			f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+				switch {
+				case h.verb == "GET" && c.endpoint == "":
+					w.WriteHeader(405)
+				case h.verb == "GET":
+					events(w, ": hello\n\nevent: endpoint\ndata: "+c.endpoint+"\n\n")
+					for {
+						select {
+						case text := <-out:
+							events(w, "event: message\n"+text)
+						case <-r.Context().Done():
+							return true
+						}
+					}
+				case h.method == "server/discover":
+					w.WriteHeader(404)
+				case len(f.of("GET")) == 0 || c.path == "":
+					reply(w, c.status, "application/json", strings.Replace(c.body, `"id":1`, `"id":`+h.id.raw, 1))
+				default:
+					mu.Lock()
+					posted = append(posted, h.url)
+					mu.Unlock()
+					w.WriteHeader(202)
+					if h.method == "initialize" {
+						out <- sseResult(h, `{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"f","version":"1"}}`)
+					} else if !h.id.IsZero() {
+						out <- sseResult(h, okResult)
+					}
+				}
+				return true
+			}
+			cs, err := NewClient(Implementation{Name: "c", Version: "1"}, &ClientOptions{Versions: c.versions}).Connect(context.Background(), f.transport())
+			if (err == nil) != (c.path != "") || err != nil && !strings.Contains(err.Error(), c.wantError) {
+				t.Fatalf("error %v", err)
+			}
+			if got := len(f.of("GET")) > 0; got != c.get {
+				t.Errorf("asked for %q", f.kinds())
+			}
+			if err != nil {
+				return
+			}
+			defer cs.Close()
+			if text, err := callText(cs, "t"); text != "ok" || err != nil {
+				t.Errorf("%q, %v", text, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, url := range posted {
+				if strings.TrimPrefix(url, "http://fake.example") != strings.TrimPrefix(c.path, "http://fake.example") {
+					t.Errorf("a message went to %s", url)
+				}
+			}
+			if len(posted) != 3 {
+				t.Errorf("%d messages", len(posted))
+			}
+		})
+	}
+}
+
+// A passOn is a transport around another one that hides what it is.
+type passOn struct{ inner Transport }
+
+type passOnConn struct{ inner Conn }
+
+func (p passOn) Connect(ctx context.Context) (Conn, error) {
+	conn, err := p.inner.Connect(ctx)
+	return passOnConn{conn}, err
+}
+func (p passOnConn) Read(ctx context.Context) ([]byte, error)      { return p.inner.Read(ctx) }
+func (p passOnConn) Write(ctx context.Context, frame []byte) error { return p.inner.Write(ctx, frame) }
+func (p passOnConn) Close() error                                  { return p.inner.Close() }
+
+func TestHTTPClientHeadersModern(t *testing.T) {
+	shows(t, "http.header.version", "http.header.version-match", "http.header.method", "http.header.name", "http.post.headers", "http.post.accept", "http.post.one-message", "http.post.body-modern")
+	f := &fakeHTTP{t: t}
+	f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+		w.Header().Set("Mcp-Session-Id", "not-of-this-revision") // to be ignored
+		if h.method == "server/discover" && h.n == 1 {
+			reply(w, 400, "application/json", `{"jsonrpc":"2.0","id":`+h.id.raw+`,"error":{"code":-32022,"message":"m","data":{"supported":["2026-07-28"]}}}`)
+			return true
+		}
+		return false
+	}
+	transport := f.transport()
+	transport.Header = http.Header{"x-api-key": {"k"}, "Mcp-Method": {"mine"}, "mcp-session-id": {"mine"}, "Accept": {"mine"}, "mcp-param-x": {"mine"}}
+	cs := f.connect(t, nil, passOn{transport})
+	ctx := context.Background()
+	cs.CallTool(ctx, "tool", nil)
+	cs.GetPrompt(ctx, "prompt", nil)
+	cs.ReadResource(ctx, "file:///a")
+	for range cs.Tools(ctx) {
+	}
+	cs.Call(ctx, "my/method", json.RawMessage(`{"name":"n"}`), nil)
+	cs.Notify(ctx, "notifications/mine", nil)
+	cs.Close()
+	names := map[string]string{"tools/call": "tool", "prompts/get": "prompt", "resources/read": "file:///a"}
+	hits := f.all()
+	if len(hits) < 7 {
+		t.Fatalf("asked for %q", f.kinds())
+	}
+	for _, h := range hits {
+		version, stamped := stringValue(rawMember(rawMember(h.params, "_meta"), metaProtocolVersion))
+		if h.verb != "POST" || !json.Valid([]byte(h.body)) || h.method == "" {
+			t.Errorf("%s: %s", h.kind(), h.body)
+		}
+		if h.header.Get("MCP-Protocol-Version") != "2026-07-28" || stamped && version != "2026-07-28" || !stamped && !h.id.IsZero() {
+			t.Errorf("%s: version %q, in the body %q", h.kind(), h.header["Mcp-Protocol-Version"], version)
+		}
+		if h.header.Get("Mcp-Method") != h.method || h.header.Get("Mcp-Name") != names[h.method] || len(h.header["Mcp-Name"]) > 1 {
+			t.Errorf("%s: method %q, name %q", h.kind(), h.header["Mcp-Method"], h.header["Mcp-Name"])
+		}
+		if h.header.Get("Accept") != "application/json, text/event-stream" || h.header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %q", h.kind(), h.header)
+		}
+		if h.header.Get("X-Api-Key") != "k" || h.header["Mcp-Session-Id"] != nil || h.header["Mcp-Param-X"] != nil {
+			t.Errorf("%s: %q", h.kind(), h.header)
+		}
+	}
+}
+
+func TestHTTPClientHeadersLegacy(t *testing.T) {
+	shows(t, "http.header.version-legacy", "http.header.version-negotiated", "http.header.none-2025-03", "http.session.echo", "http.session.delete", "http.get.accept", "http.get.open", "http.post.body-single", "http.post.client-responses")
+	for _, version := range []string{Version20250326, Version20250618, Version20251125} {
+		for _, probe := range []bool{false, true} {
+			f := &fakeHTTP{t: t, versions: []string{version}}
+			f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+				switch {
+				case h.verb == "GET":
+					events(w, `data: {"jsonrpc":"2.0","id":"s","method":"ping"}`+"\n\n")
+					<-r.Context().Done()
+				case h.method == "tools/call": // an id that is no session's
+					w.Header().Set("Mcp-Session-Id", "another-one")
+					return false
+				default:
+					return false
+				}
+				return true
+			}
+			opts := &ClientOptions{Versions: sessionVersions}
+			if probe {
+				opts.Versions = nil
+			}
+			cs := f.connect(t, opts, passOn{f.transport()})
+			callText(cs, "t")
+			callText(cs, "t")
+			cs.Notify(context.Background(), "notifications/mine", nil)
+			waitUntil(t, "the messages", func() bool { return len(f.of("POST")) > 0 && len(f.of("POST notifications/mine")) > 0 })
+			cs.Close()
+			began := false
+			for _, h := range f.all() {
+				if h.method == "server/discover" {
+					continue
+				}
+				want := http.Header{}
+				if began {
+					want.Set("Mcp-Session-Id", "session-number-1")
+					if version != Version20250326 {
+						want.Set("Mcp-Protocol-Version", version)
+					}
+				}
+				began = true
+				for _, name := range []string{"Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"} {
+					if !slices.Equal(h.header[name], want[name]) {
+						t.Errorf("%s: %s: %s is %q", version, h.kind(), name, h.header[name])
+					}
+				}
+				if accept := h.header.Get("Accept"); h.verb == "POST" && accept != "application/json, text/event-stream" || h.verb == "GET" && accept != "text/event-stream" {
+					t.Errorf("%s: accepts %q", h.kind(), accept)
+				}
+			}
+			if len(f.of("GET")) != 1 || len(f.of("DELETE")) != 1 || len(f.of("POST")) != 1 {
+				t.Errorf("%s: asked for %q", version, f.kinds())
+			}
+		}
+	}
+}
+
+// namesToEncode are what Mcp-Name and Mcp-Param headers have to carry.
+var namesToEncode = map[string]string{
+	"get_weather": "get_weather", "a b": "a b", "a\tb": "a\tb", "": "",
+	"naïve":              "=?base64?bmHDr3Zl?=",
+	" padded ":           "=?base64?IHBhZGRlZCA=?=",
+	"\ttab":              "=?base64?CXRhYg==?=",
+	"=?base64?QUJD?=":    "=?base64?PT9iYXNlNjQ/UVVKRD89?=",
+	"=?BASE64?QUJD?=":    "=?BASE64?QUJD?=",
+	"a\r\nX-Evil: 1":     "=?base64?YQ0KWC1FdmlsOiAx?=",
+	"Hello, 世界":          "=?base64?SGVsbG8sIOS4lueVjA==?=",
+	"line1\nline2":       "=?base64?bGluZTEKbGluZTI=?=",
+	"\x7f":               "=?base64?fw==?=",
+	"us-west1":           "us-west1",
+	"=?base64?literal?=": "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=",
+}
+
+func TestHTTPClientEncodesNames(t *testing.T) {
+	shows(t, "http.header.name-encoding", "http.param.base64", "http.param.base64-literal", "http.param.base64-marker", "http.param.encode")
+	f := &fakeHTTP{t: t}
+	server := httptest.NewServer(f) // what a real server makes of it
+	defer server.Close()
+	cs := f.connect(t, nil, &HTTP{URL: server.URL})
+	ctx := context.Background()
+	names := map[string]string{strings.Repeat("n", 8<<10): strings.Repeat("n", 8<<10), strings.Repeat("é", 4<<10): ""}
+	for name, want := range namesToEncode {
+		names[name] = want
+	}
+	for name, want := range names {
+		if want == "" && name != "" {
+			want = "=?base64?" + base64.StdEncoding.EncodeToString([]byte(name)) + "?="
+		}
+		cs.CallTool(ctx, name, nil)
+		cs.GetPrompt(ctx, name, nil)
+		cs.With(CallOptions{Insist: true}).ReadResource(ctx, name)
+		hits := f.all()
+		for _, h := range hits[len(hits)-3:] {
+			if got := h.header["Mcp-Name"]; len(got) != 1 || got[0] != want || h.header["X-Evil"] != nil {
+				t.Errorf("%s of %.40q: %.80q", h.kind(), name, got)
+			}
+			if back, ok := decodeHeader(h.header.Get("Mcp-Name")); !ok || back != name {
+				t.Errorf("%.40q is read as %.40q", name, back)
+			}
+		}
+	}
+}
+
+func TestHTTPClientParams(t *testing.T) {
+	shows(t, "http.param.support", "http.param.mirror", "http.param.extract", "http.param.omit-absent", "http.param.omit-null", "http.param.encode-types", "http.param.safe-integer")
+	f := &fakeHTTP{t: t}
+	f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+		if h.method == "tools/list" {
+			result(w, h, `{"resultType":"complete","tools":[{"name":"t","inputSchema":{"type":"object","properties":{
+				"s":{"type":"string","x-mcp-header":"S","default":"d"},"i":{"type":"integer","x-mcp-header":"I"},"b":{"type":"boolean","x-mcp-header":"B"},
+				"deep":{"type":"object","properties":{"s":{"type":"string","x-mcp-header":"Deep-S"}}}}}}]}`)
+			return true
+		}
+		return false
+	}
+	cs := f.connect(t, nil, f.transport())
+	for range cs.Tools(context.Background()) {
+	}
+	type headers map[string]string
+	rows := map[string]headers{
+		`{}`:                                     {},
+		`{"s":null,"i":null,"deep":null}`:        {},
+		`{"deep":{}}`:                            {},
+		`{"deep":{"s":"in"},"s":"out"}`:          {"S": "out", "Deep-S": "in"},
+		`{"deep":[1]}`:                           {},
+		`{"s":""}`:                               {"S": ""},
+		`{"i":42}`:                               {"I": "42"},
+		`{"i":42.0}`:                             {"I": "42"},
+		`{"i":-7}`:                               {"I": "-7"},
+		`{"i":1e3}`:                              {"I": "1000"},
+		`{"i":0}`:                                {"I": "0"},
+		`{"i":9007199254740991}`:                 {"I": "9007199254740991"},
+		`{"i":-9007199254740991}`:                {"I": "-9007199254740991"},
+		`{"b":false}`:                            {"B": "false"},
+		`{"b":true}`:                             {"B": "true"},
+		`{"s":"a\nb"}`:                           {"S": "=?base64?YQpi?="},
+		`{"s":"\r\nX-Evil: 1"}`:                  {"S": "=?base64?DQpYLUV2aWw6IDE=?="},
+		`{"i":9007199254740992}`:                 nil,
+		`{"i":-9007199254740992}`:                nil,
+		`{"other":"x","S":"case is not folded"}`: {},
+	}
+	for name, want := range namesToEncode {
+		quoted, _ := json.Marshal(name)
+		rows[`{"s":`+string(quoted)+`}`] = headers{"S": want}
+	}
+	for arguments, want := range rows {
+		before := len(f.of("POST tools/call"))
+		_, err := cs.CallTool(context.Background(), "t", json.RawMessage(arguments))
+		hits := f.of("POST tools/call")[before:]
+		if want == nil {
+			if err == nil || len(hits) != 0 || !strings.Contains(err.Error(), "2^53") {
+				t.Errorf("%s was sent, %v", arguments, err)
+			}
+			continue
+		}
+		if err != nil || len(hits) != 1 {
+			t.Errorf("%s: %d requests, %v", arguments, len(hits), err)
+			continue
+		}
+		got := headers{}
+		for name, values := range hits[0].header {
+			if name, ok := strings.CutPrefix(name, "Mcp-Param-"); ok {
+				got[name] = strings.Join(values, "|")
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %q", arguments, got)
+		}
+	}
+}
+
+func TestHTTPClientLeavesOutBadTools(t *testing.T) {
+	shows(t, "http.param.reject-tool", "http.param.reject-log", "http.param.other-transport")
+	bad := map[string]string{
+		"items":      `"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}`,
+		"one-of":     `"a":{"oneOf":[{"type":"string","x-mcp-header":"A"}]}`,
+		"number":     `"a":{"type":"number","x-mcp-header":"A"}`,
+		"object":     `"a":{"type":"object","x-mcp-header":"A"}`,
+		"no-type":    `"a":{"x-mcp-header":"A"}`,
+		"empty":      `"a":{"type":"string","x-mcp-header":""}`,
+		"space":      `"a":{"type":"string","x-mcp-header":"A B"}`,
+		"crlf":       `"a":{"type":"string","x-mcp-header":"A\r\nB"}`,
+		"colon":      `"a":{"type":"string","x-mcp-header":"A:"}`,
+		"non-ascii":  `"a":{"type":"string","x-mcp-header":"Ä"}`,
+		"not-string": `"a":{"type":"string","x-mcp-header":7}`,
+		"twice":      `"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}`,
+	}
+	tool := func(name, properties, more string) string {
+		return `{"name":"` + name + `","inputSchema":{"type":"object","properties":{` + properties + `}` + more + `}}`
+	}
+	tools := []string{
+		tool("first", `"a":{"type":"string"}`, ""), tool("marked", `"a":{"type":"string","x-mcp-header":"A"}`, ""),
+		tool("ref", `"a":{"$ref":"#/$defs/a"}`, `,"$defs":{"a":{"type":"string","x-mcp-header":"A"}}`),
+	}
+	bad["ref"] = ""
+	for name, properties := range bad {
+		if name != "ref" {
+			tools = append(tools, tool(name, properties, ""))
+		}
+	}
+	tools = append(tools, tool("value", `"a":{"type":"object","default":{"x-mcp-header":"A B"}}`, ""), tool("last", "", ""))
+	list := strings.Join(tools, ",")
+	f := &fakeHTTP{t: t}
+	f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+		if h.method == "tools/list" {
+			result(w, h, `{"_meta":{"same":[`+list+`]},"tools":[`+list+`],"resultType":"complete","ttlMs":60000,"cacheScope":"private"}`)
+		}
+		return h.method == "tools/list"
+	}
+	var log bytes.Buffer
+	transport := f.transport()
+	transport.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	cs := f.connect(t, nil, transport)
+	var names []string
+	for tool, err := range cs.Tools(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, tool.Name)
+	}
+	if want := []string{"first", "marked", "value", "last"}; !slices.Equal(names, want) {
+		t.Errorf("tools %q", names)
+	}
+	for name := range bad {
+		if !strings.Contains(log.String(), "level=WARN msg=\"mcp: tool left out\" tool="+name+" error=") {
+			t.Errorf("no warning about %s", name)
+		}
+	}
+	if !strings.Contains(log.String(), "integer") || !strings.Contains(log.String(), "used twice") {
+		t.Errorf("no reasons:\n%s", &log)
+	}
+	// Without HTTP nothing is left out.
+	s := NewServer(Implementation{Name: "s", Version: "1"}, nil)
+	AddTool(s, Tool{Name: "x"}, func(context.Context, *Request, struct{}) (string, error) { return "", nil })
+	s.Handle("tools/list", func(context.Context, *Request) (any, error) {
+		return json.RawMessage(`{"tools":[` + list + `]}`), nil
+	})
+	client, server := InMemory()
+	served := make(chan error, 1)
+	go func() { served <- s.Run(context.Background(), server) }()
+	cs = f.connect(t, nil, client)
+	n := 0
+	for range cs.Tools(context.Background()) {
+		n++
+	}
+	cs.Close()
+	if err := <-served; n != len(tools) || err != nil {
+		t.Errorf("%d tools of %d without HTTP, %v", n, len(tools), err)
+	}
+}
+
+func TestHTTPClientRefreshesTools(t *testing.T) {
+	shows(t, "http.param.refresh")
+	mismatch := func(w http.ResponseWriter, h *hit) {
+		reply(w, 400, "application/json", `{"jsonrpc":"2.0","id":`+h.id.raw+`,"error":{"code":-32020,"message":"no such header"}}`)
+	}
+	for name, c := range map[string]struct {
+		second string // mark of the tool in the newest list
+		want   []string
+		ok     bool
+		accept func(h *hit) bool
+	}{
+		"changed": {`"x-mcp-header":"New",`, []string{"POST tools/call", "POST tools/list", "POST tools/list", "POST tools/call"}, true, func(h *hit) bool { return h.header.Get("Mcp-Param-New") == "v" && h.header["Mcp-Param-Old"] == nil }},
+		"gone":    {``, []string{"POST tools/call", "POST tools/list", "POST tools/list", "POST tools/call"}, true, func(h *hit) bool { return h.header["Mcp-Param-Old"] == nil }},
+		"never":   {`"x-mcp-header":"New",`, []string{"POST tools/call", "POST tools/list", "POST tools/list", "POST tools/call"}, false, func(h *hit) bool { return false }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fakeHTTP{t: t}
+			lists := 0
+			f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+				switch {
+				case h.method == "tools/list" && rawMember(h.params, "cursor") == nil:
+					lists++
+					result(w, h, `{"resultType":"complete","tools":[{"name":"other","inputSchema":{"type":"object"}}],"nextCursor":"2","ttlMs":60000,"cacheScope":"public"}`)
+				case h.method == "tools/list":
+					mark := `"x-mcp-header":"Old",`
+					if lists > 1 {
+						mark = c.second
+					}
+					events(w, sseResult(h, `{"resultType":"complete","tools":[{"name":"t","inputSchema":{"type":"object","properties":{"a":{`+mark+`"type":"string"}}}}],"ttlMs":60000,"cacheScope":"public"}`))
+				case h.method == "tools/call" && !c.accept(h):
+					mismatch(w, h)
+				default:
+					return false
+				}
+				return true
+			}
+			cs := f.connect(t, nil, f.transport())
+			for range cs.Tools(context.Background()) {
+			}
+			before := len(f.kinds())
+			n := 0
+			_, err := cs.With(CallOptions{Progress: func(ProgressParams) { n++ }}).CallTool(context.Background(), "t", json.RawMessage(`{"a":"v"}`))
+			var refused *Error
+			if (err == nil) != c.ok || err != nil && (!errors.As(err, &refused) || refused.Code != CodeHeaderMismatch) {
+				t.Errorf("%v", err)
+			}
+			if got := f.kinds()[before:]; !slices.Equal(got, c.want) {
+				t.Errorf("asked for %q", got)
+			}
+			for _, h := range f.all()[before:] {
+				if token := rawMember(rawMember(h.params, "_meta"), metaProgressToken); h.method == "tools/list" && token != nil {
+					t.Errorf("the list was asked for with the call's token")
+				}
+			}
+		})
+	}
+}
+
+// eventStreams are streams of server-sent events, with what is in them: an
+// event is written name|id|data, with "-" for no id, and its retry time.
+var eventStreams = []struct {
+	stream string
+	want   []string
+}{
+	{"data:{\"a\":1}\n\n", []string{"|-|{\"a\":1}"}},
+	{"data: {\ndata:  \"a\": 1\ndata: }\n\n", []string{"|-|{\n \"a\": 1\n}"}},
+	{"data: a\r\rdata: b\r\r", []string{"|-|a", "|-|b"}},
+	{"data: a\r\n\r\ndata: b\r\n\r\n", []string{"|-|a", "|-|b"}},
+	{"data: a\r\n\ndata: b\n\r\n", []string{"|-|a", "|-|b"}},
+	{": comment\n:\n\ndata: a\n: more\ndata: b\n\n: end\n", []string{"|-|a\nb"}},
+	{"event: message\ndata: a\n\n", []string{"message|-|a"}},
+	{"event:ping\ndata:ping\n\n", []string{"ping|-|ping"}},
+	{"id: 7\ndata:\n\n", []string{"|7|"}},
+	{"id: 7\n\n", []string{"|7|"}},
+	{"id\n\n", []string{"||"}},
+	{"id: a\x00b\ndata: a\n\n", []string{"|-|a"}},
+	{"retry: 250\n\n", []string{"|-| 250ms"}},
+	{"retry: x\ndata: a\n\nretry: -1\ndata: b\n\nretry: 1.5\ndata: c\n\nretry: +5\ndata: d\n\nretry:\ndata: e\n\nretry: 99999999999\ndata: f\n\n", []string{"|-|a", "|-|b", "|-|c", "|-|d", "|-|e", "|-|f"}},
+	{"\ufeffdata: a\n\n", []string{"|-|a"}},
+	{"\ufeff\ufeffdata: a\n\ndata: b\n\n", []string{"|-|b"}},
+	{"data: é😀\n\n", []string{"|-|é😀"}},
+	{"unknown: x\nDATA: y\ndata : z\n data: q\nunknown\ndata: a\n\n", []string{"|-|a"}},
+	{"data: a\n\ndata: cut", []string{"|-|a"}},
+	{"data: a\n\ndata: cut\n", []string{"|-|a"}},
+	{"data\n\n", []string{"|-|"}},
+	{"data\ndata\n\n", []string{"|-|\n"}},
+	{"data:  a\ndata:b\n\n", []string{"|-| a\nb"}},
+	{"data: a:b: c\n\n", []string{"|-|a:b: c"}},
+	{"\n\n\r\r\r\ndata: a\n\n", []string{"|-|a"}},
+	{"event: a\nevent: b\nid: 1\nid: 2\ndata: x\n\ndata: y\n\n", []string{"b|2|x", "|-|y"}},
+	{"", nil}, {"\ufeff", nil}, {"\n", nil},
+}
+
+// readEvents reads all events of a stream.
+func readEvents(r io.Reader, max int) (all []string, err error) {
+	reader := newEventReader(r, max)
+	for {
+		e, err := reader.next()
+		if err != nil {
+			return all, err
+		}
+		id, retry := "-", ""
+		if e.hasID {
+			id = e.id
+		}
+		if e.retry >= 0 {
+			retry = " " + e.retry.String()
+		}
+		all = append(all, e.name+"|"+id+"|"+e.data+retry)
+	}
+}
+
+// inParts reads a text in two parts.
+func inParts(text string, at int) io.Reader {
+	return io.MultiReader(strings.NewReader(text[:at]), strings.NewReader(text[at:]))
+}
+
+func TestEventReader(t *testing.T) {
+	shows(t, "http.sse.parsing", "http.sse.comments", "http.sse.prime-tolerated")
+	for _, c := range eventStreams {
+		readers := map[string]io.Reader{"whole": strings.NewReader(c.stream), "byte by byte": iotest.OneByteReader(strings.NewReader(c.stream)), "with the error": iotest.DataErrReader(strings.NewReader(c.stream))}
+		for at := range len(c.stream) {
+			readers[fmt.Sprintf("cut at %d", at)] = inParts(c.stream, at)
+		}
+		for how, r := range readers {
+			if got, err := readEvents(r, 1<<20); !slices.Equal(got, c.want) || err != io.EOF {
+				t.Errorf("%q, %s: %q, %v", c.stream, how, got, err)
+			}
+		}
+	}
+}
+
+// An event is there when its last byte is: with CR, LF or both.
+func TestEventReaderDoesNotWait(t *testing.T) {
+	shows(t, "http.sse.parsing")
+	for _, end := range []string{"\n", "\r", "\r\n"} {
+		r, w := io.Pipe()
+		reader := newEventReader(r, 1<<10)
+		go io.WriteString(w, "data: a"+end+end[:1])
+		if e, err := reader.next(); e.data != "a" || err != nil {
+			t.Errorf("%q: %v, %v", end, e, err)
+		}
+		w.Close()
+	}
+}
+
+func TestEventReaderLimits(t *testing.T) {
+	big := strings.Repeat("x", 10<<20)
+	if got, err := readEvents(strings.NewReader("data: "+big+"\n\n"), 10<<20); len(got) != 1 || len(got[0]) != len("|-|")+len(big) || err != io.EOF {
+		t.Errorf("an event of 10 MiB: %d, %v", len(got), err)
+	}
+	for name, stream := range map[string]string{
+		"a line": "data: " + big + "\n\n", "lines": strings.Repeat("data: "+big[:1000]+"\n", 2000), "no end": big, "a comment": ":" + big, "an id": "id: " + big + "\n",
+	} {
+		if got, err := readEvents(strings.NewReader(stream), 1<<20); len(got) != 0 || err != errEventTooLarge {
+			t.Errorf("%s: %d events, %v", name, len(got), err)
+		}
+	}
+	for name, stream := range map[string]string{
+		"events": strings.Repeat("event: ping\ndata: x\n\n", 1000000), "comments": strings.Repeat(":\n", 1000000), "fields": strings.Repeat("other: x\n", 500000) + "\n", "names": strings.Repeat("event: x\n", 500000),
+	} {
+		if _, err := readEvents(strings.NewReader(stream), 100); err != io.EOF {
+			t.Errorf("many %s: %v", name, err)
+		}
+	}
+}
+
+// However a stream is cut into reads, the events are the same; and written
+// again they are read as before.
+func FuzzEventReader(f *testing.F) {
+	for _, c := range eventStreams {
+		f.Add([]byte(c.stream), uint16(len(c.stream)/2))
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, at uint16) {
+		whole, err := readEvents(bytes.NewReader(stream), 1<<12)
+		for _, r := range []io.Reader{iotest.OneByteReader(bytes.NewReader(stream)), iotest.HalfReader(bytes.NewReader(stream)), inParts(string(stream), int(at)%(len(stream)+1))} {
+			if got, gotErr := readEvents(r, 1<<12); !slices.Equal(got, whole) || gotErr != err {
+				t.Fatalf("%q: %q, %v; whole %q, %v", stream, got, gotErr, whole, err)
+			}
+		}
+		unix := bytes.ReplaceAll(bytes.ReplaceAll(stream, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
+		if got, gotErr := readEvents(bytes.NewReader(unix), 1<<12); !slices.Equal(got, whole) || gotErr != err {
+			t.Fatalf("%q: %q, %v; with LF %q, %v", stream, whole, err, got, gotErr)
+		}
+	})
+}
