@@ -342,7 +342,8 @@ func (cs *ClientSession) negotiate(ctx context.Context) (probed bool, err error)
 	c := cs.link.client
 	if newest := c.revs[len(c.revs)-1]; newest.modern {
 		err := cs.discover(ctx, newest)
-		if err == nil || ctx.Err() != nil || isModernError(err) || c.revs[0].modern || !cs.link.mayBeOld(err) {
+		old := namesOld(err, c.revs) || !isModernError(err) && cs.link.mayBeOld(err)
+		if err == nil || ctx.Err() != nil || c.revs[0].modern || !old {
 			return false, err
 		}
 		c.logger().Info("mcp: not a server of 2026-07-28", "error", err)
@@ -597,6 +598,27 @@ func isModernError(err error) bool {
 
 var errNoCommonVersion = errors.New("mcp: no protocol version in common")
 
+// A noCommonVersion is errNoCommonVersion with what a server supports instead.
+type noCommonVersion struct{ supported []string }
+
+func (e *noCommonVersion) Error() string {
+	return fmt.Sprintf("%v: the server supports %q", errNoCommonVersion, e.supported)
+}
+
+func (e *noCommonVersion) Unwrap() error { return errNoCommonVersion }
+
+// namesOld reports whether a server that does not speak a modern revision here
+// lists an earlier one of revs: it knows of 2026-07-28, and is asked to
+// initialize all the same.
+func namesOld(err error, revs []*revision) bool {
+	supported := supportedVersions(err)
+	var none *noCommonVersion
+	if errors.As(err, &none) {
+		supported = none.supported
+	}
+	return slices.ContainsFunc(revs, func(rev *revision) bool { return !rev.modern && slices.Contains(supported, rev.version) })
+}
+
 // A perRequest transport is one over which every request travels by itself,
 // as over HTTP: a server that does not answer is not taken for an old one, and
 // one request can be lost while the connection goes on (2026-07-28
@@ -653,23 +675,29 @@ func (cs *ClientSession) discover(ctx context.Context, rev *revision) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: the server supports %q", errNoCommonVersion, d.SupportedVersions)
+	return &noCommonVersion{d.SupportedVersions}
 }
 
 // listedVersion returns the newest modern revision of revs that a refusal of
 // another says the server supports.
 func listedVersion(err error, revs []*revision) *revision {
+	supported := supportedVersions(err)
+	for _, rev := range slices.Backward(revs) {
+		if rev.modern && slices.Contains(supported, rev.version) {
+			return rev
+		}
+	}
+	return nil
+}
+
+// supportedVersions is what the refusal of a version says is supported.
+func supportedVersions(err error) []string {
 	var peer *Error
 	var data UnsupportedVersionData
 	if !errors.As(err, &peer) || peer.Code != CodeUnsupportedProtocolVersion || decodeAt(peer.Data, &data, revLatest, false) != nil {
 		return nil
 	}
-	for _, rev := range slices.Backward(revs) {
-		if rev.modern && slices.Contains(data.Supported, rev.version) {
-			return rev
-		}
-	}
-	return nil
+	return data.Supported
 }
 
 // initialize opens a legacy session (2025-11-25 basic/lifecycle).

@@ -311,6 +311,42 @@ func TestClientStaysModern(t *testing.T) {
 	}
 }
 
+// A server that knows of 2026-07-28 and lists only earlier revisions, as the
+// official Go SDK does where it keeps sessions.
+func TestClientNamesOld(t *testing.T) {
+	shows(t, "discover.client.choose", "version.client-retry")
+	for name, refusal := range map[string]func(Message) string{
+		"discovered": func(m Message) string {
+			return resultOf(m, `{"resultType":"complete","supportedVersions":["2025-11-25","2025-06-18"],"capabilities":{}}`)
+		},
+		"-32022": func(m Message) string {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"no","data":{"supported":["2025-06-18"],"requested":"2026-07-28"}}}`, m.ID)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s, tr := script(t, func(m Message) []string {
+					if m.Method == methodDiscover {
+						return []string{refusal(m)}
+					}
+					return legacy(Version20250618, each(`{"tools":[]}`))(m)
+				})
+				cs, err := dial(t, ClientOptions{}, tr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := cs.Server().ProtocolVersion; got != Version20250618 {
+					t.Errorf("version %s", got)
+				}
+				synctest.Wait()
+				if got := s.methods(); got != "server/discover initialize notifications/initialized" {
+					t.Errorf("sent %s", got)
+				}
+			})
+		})
+	}
+}
+
 // Exactly what a modern client sends.
 func TestClientModernFrames(t *testing.T) {
 	shows(t, "stdio.compat.discover-result", "meta.request.required", "meta.request.client-info", "base.jsonrpc.conform", "elicit.caps.modern",
