@@ -167,7 +167,7 @@ func (b *tapBody) Read(p []byte) (int, error) {
 	switch {
 	case err == io.EOF:
 		b.x.ended = true
-		if !b.x.stream() {
+		if typeOf(b.x.got) == "application/json" {
 			for _, m := range messagesIn(b.x.body) {
 				if m.ID != nil || m.Error == nil { // else it is about HTTP
 					b.tell([]wireMessage{m})
@@ -246,6 +246,16 @@ func (h *httpTap) seen(method string) (found []*exchange) {
 		}
 	}
 	return found
+}
+
+// session is the id of the newest session.
+func (h *httpTap) session() (id string) {
+	for _, x := range h.seen("POST") {
+		if given := x.got.Get("Mcp-Session-Id"); given != "" {
+			id = given
+		}
+	}
+	return id
 }
 
 func (x *exchange) String() string {
@@ -383,13 +393,13 @@ func (p *tap) checkClientHTTP(rev *revision) {
 		fail := func(why string) { p.t.Errorf("%s: %s", why, x) }
 		m := x.request()
 		accept := x.sent.Get("Accept")
-		if !strings.Contains(accept, "text/event-stream") && x.method != "DELETE" || !strings.Contains(accept, "application/json") && x.method == "POST" {
+		sse = sse || x.method == "GET" && len(x.events) > 0 && x.events[0].name == "endpoint"
+		if !sse && (!strings.Contains(accept, "text/event-stream") && x.method != "DELETE" || !strings.Contains(accept, "application/json") && x.method == "POST") {
 			fail("Accept")
 		}
 		if x.method == "POST" && (len(x.posted) != 1 || typeOf(x.sent) != "application/json") {
 			fail("the body")
 		}
-		sse = sse || x.method == "GET" && len(x.events) > 0 && x.events[0].name == "endpoint"
 		if m != nil && (m.modern() || m.Method == methodInitialize) {
 			if p.checkModernHeaders(x, m); x.sent.Get("Mcp-Session-Id") != "" {
 				fail("a session id")

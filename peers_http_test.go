@@ -4,6 +4,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -340,5 +341,153 @@ func TestPeersHTTPModes(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// httpServerLegs are the servers that our client talks to over HTTP, at a
+// path. server-everything is built on the TypeScript SDK v1. The SDK in Go and
+// that of TypeScript v2 serve 2026-07-28 without sessions, and then cannot ask
+// who is older.
+var httpServerLegs = []struct {
+	leg
+	name    string
+	settles *revision
+	path    string
+	command func(*peers, string) *exec.Cmd
+	talk    func(*conversation)
+}{
+	{leg{"everything", "auto"}, "streamable", rev20251125, "/mcp", everythingHTTP("streamableHttp"), (*conversation).everything},
+	{leg{"everything", Version20250618}, "streamable", rev20250618, "/mcp", everythingHTTP("streamableHttp"), (*conversation).everything},
+	{leg{"everything", Version20250326}, "streamable", rev20250326, "/mcp", everythingHTTP("streamableHttp"), (*conversation).everything},
+	{leg{"everything", "auto"}, "sse", rev20251125, "/sse", everythingHTTP("sse"), (*conversation).everything},
+	{leg{"everything", Version20241105}, "sse", rev20241105, "/sse", everythingHTTP("sse"), (*conversation).everything},
+	{leg{"gosdk", "auto"}, "stateless", rev20260728, "/mcp", goServer("gosdk", "-stateless"), (*conversation).foreign},
+	{leg{"gosdk", Version20251125}, "stateless", rev20251125, "/mcp", goServer("gosdk", "-stateless"), (*conversation).alone},
+	{leg{"gosdk", "auto"}, "stateful", rev20251125, "/mcp", goServer("gosdk"), (*conversation).foreign},
+	{leg{"gosdk", Version20250618}, "stateful", rev20250618, "/mcp", goServer("gosdk"), (*conversation).foreign},
+	{leg{"gosdk", Version20251125}, "sse", rev20251125, "/sse", goServer("gosdk"), (*conversation).foreign},
+	{leg{"mcpgo", "auto"}, "stateful", rev20260728, "/mcp", goServer("mcpgo"), (*conversation).foreign},
+	{leg{"mcpgo", Version20251125}, "stateful", rev20251125, "/mcp", goServer("mcpgo"), (*conversation).foreign},
+	{leg{"mcpgo", Version20250618}, "stateless", rev20250618, "/mcp", goServer("mcpgo", "-stateless"), (*conversation).alone},
+	{leg{"mcpgo", Version20251125}, "sse", rev20251125, "/sse", goServer("mcpgo"), (*conversation).foreignQuiet},
+	{leg{"ts2", "auto"}, "stateful", rev20260728, "/mcp", ts2Server, (*conversation).foreign},
+	{leg{"ts2", Version20251125}, "stateful", rev20251125, "/mcp", ts2Server, (*conversation).foreign},
+	{leg{"ts2", Version20250618}, "stateless", rev20250618, "/mcp", ts2Stateless, (*conversation).alone},
+}
+
+func everythingHTTP(mode string) func(*peers, string) *exec.Cmd {
+	return func(p *peers, _ string) *exec.Cmd { return exec.Command("node", p.script("everything"), mode) }
+}
+
+func ts2Stateless(p *peers, dir string) *exec.Cmd {
+	cmd := ts2Server(p, dir)
+	cmd.Args = append(cmd.Args, "-stateless")
+	return cmd
+}
+
+// TestPeersAsHTTPServers lets our client talk to servers that nobody here
+// wrote over HTTP.
+func TestPeersAsHTTPServers(t *testing.T) {
+	p := installPeers(t)
+	for _, l := range httpServerLegs {
+		t.Run(l.peer+"/"+l.version+"/"+l.name, func(t *testing.T) {
+			t.Parallel()
+			p.converse(t, l.leg, l.settles, func(dir string) (Transport, *tap) {
+				tap, url := p.newHTTPTap(t, p.serve(t, func(string) *exec.Cmd { return l.command(p, dir) })+l.path)
+				return &HTTP{URL: url}, tap
+			}, l.talk)
+		})
+	}
+}
+
+// foreignQuiet is the conversation with mcp-go over HTTP+SSE, where it cannot ask.
+func (c *conversation) foreignQuiet() {
+	c.quiet = true
+	c.foreign()
+}
+
+// alone is what a server without sessions can do for a client of an older
+// revision.
+func (c *conversation) alone() {
+	c.lists("tools", "echo", "add", "countdown", "wait", "ask", "sample", "roots", "fail")
+	c.lists("resources", "demo://readme", "demo://logo")
+	c.lists("templates", "demo://users/{id}/profile")
+	c.lists("prompts", "greet", "review")
+	c.says("echo", `{"text":"Grüße <b>&</b> 世界"}`, "Grüße <b>&</b> 世界")
+	c.fails("fail", `{}`)
+	c.reads("demo://users/42/profile", "42")
+	c.prompts("greet", map[string]string{"name": "Ada"}, "Ada")
+	c.completes(CompleteParams{Ref: CompleteReference{Type: "ref/prompt", Name: "greet"}, Argument: CompleteArgument{Name: "style", Value: "f"}}, "formal", "friendly")
+	c.pings()
+}
+
+// TestPeersHTTPServersCut breaks connections to servers that nobody here wrote,
+// and ends a session of theirs before our client knows.
+func TestPeersHTTPServersCut(t *testing.T) {
+	p := installPeers(t)
+	for _, l := range []struct {
+		leg
+		settles           *revision
+		command           func(*peers, string) *exec.Cmd
+		count, args, echo string
+		values            []float64
+	}{
+		{leg{"everything", "auto"}, rev20251125, everythingHTTP("streamableHttp"), "trigger-long-running-operation", `{"duration":0.2,"steps":4}`, `{"message":"still here"}`, []float64{1, 2, 3, 4}},
+		{leg{"gosdk", Version20251125}, rev20251125, goServer("gosdk"), "countdown", `{"from":4,"delayMs":50}`, `{"text":"still here"}`, []float64{1, 2, 3, 4}},
+		// mcp-go sends progress on the stream of the session, too, and does not hold on to it.
+		{leg{"mcpgo", Version20251125}, rev20251125, goServer("mcpgo"), "", "", `{"text":"still here"}`, nil},
+		{leg{"ts2", Version20251125}, rev20251125, ts2Server, "countdown", `{"from":4,"delayMs":50}`, `{"text":"still here"}`, []float64{1, 2, 3, 4}},
+		{leg{"ts2", Version20260728}, rev20260728, ts2Server, "countdown", `{"from":4,"delayMs":50}`, `{"text":"still here"}`, nil},
+	} {
+		t.Run(l.peer+"/"+l.version, func(t *testing.T) {
+			t.Parallel()
+			origin := p.serve(t, func(string) *exec.Cmd { return l.command(p, t.TempDir()) })
+			p.converse(t, l.leg, l.settles, func(string) (Transport, *tap) {
+				tap, url := p.newHTTPTap(t, origin+"/mcp")
+				cut := false
+				tap.http.cut = func(_ *exchange, e *tapEvent) bool {
+					now := !cut && l.count != "" && strings.Contains(e.data, notifyProgress)
+					cut = cut || now
+					return now
+				}
+				return &HTTP{URL: url}, tap
+			}, func(c *conversation) {
+				if l.settles.modern { // where no stream is taken up again
+					if r, err := c.cs.CallTool(c.ctx(), l.count, json.RawMessage(l.args)); err == nil {
+						t.Errorf("a call whose stream broke: %+v", r)
+					}
+					c.says("echo", l.echo, "still here")
+					return
+				}
+				if l.count != "" {
+					c.counts(l.count, l.args, l.values...)
+				}
+				c.says("echo", l.echo, "still here")
+				if l.peer != "everything" { // which does not say 404, as it should, but 400
+					c.loses(origin + "/mcp")
+					c.says("echo", l.echo, "still here")
+				}
+			})
+		})
+	}
+}
+
+// loses ends the session behind our client's back, and wants a new one once a
+// call needs it.
+func (c *conversation) loses(url string) {
+	c.t.Helper()
+	r, err := http.NewRequestWithContext(c.ctx(), http.MethodDelete, url, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r.Header.Set("Mcp-Session-Id", c.tap.http.session())
+	r.Header.Set("Mcp-Protocol-Version", c.rev.version)
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	w.Body.Close()
+	if w.StatusCode/100 != 2 {
+		c.t.Errorf("DELETE got %s", w.Status)
 	}
 }

@@ -276,7 +276,13 @@ func TestPeersAsServers(t *testing.T) {
 	for _, l := range serverLegs {
 		t.Run(l.peer+"/"+l.version, func(t *testing.T) {
 			t.Parallel()
-			p.converse(t, l.peer, l.version, l.settles, l.command, l.talk)
+			p.converse(t, l.leg, l.settles, func(dir string) (Transport, *tap) {
+				tap, server := p.newTap(t), l.command(p, dir)
+				args := tap.command(server.Args...)
+				cmd := exec.Command(args[0], args[1:]...)
+				cmd.Env = server.Env
+				return &Command{Cmd: cmd}, tap
+			}, l.talk)
 		})
 	}
 }
@@ -517,11 +523,14 @@ func memoryServer(p *peers, dir string) *exec.Cmd {
 
 // A conversation is our client's with one foreign server.
 type conversation struct {
-	t    *testing.T
-	cs   *ClientSession
-	rev  *revision // agreed on
-	peer string
-	dir  string // a folder for the server; its only root
+	t     *testing.T
+	cs    *ClientSession
+	rev   *revision // agreed on
+	peer  string
+	tap   *tap
+	http  bool
+	quiet bool   // the server cannot ask
+	dir   string // a folder for the server; its only root
 
 	cancelled int          // calls given up and subscriptions ended
 	noticed   chan string  // all notifications
@@ -530,16 +539,14 @@ type conversation struct {
 	listed    atomic.Int64 // how often the roots were asked for
 }
 
-// converse starts a server, talks to it and checks what our client wrote.
-func (p *peers) converse(t *testing.T, peer, version string, settles *revision, command func(*peers, string) *exec.Cmd, talk func(*conversation)) {
+// converse starts a server, which gets a folder, talks to it and checks what our
+// client wrote.
+func (p *peers) converse(t *testing.T, l leg, settles *revision, start func(dir string) (Transport, *tap), talk func(*conversation)) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	dir, tap := t.TempDir(), p.newTap(t)
-	server := command(p, dir)
-	c := &conversation{t: t, rev: settles, peer: peer, dir: dir, noticed: make(chan string, 1000), logged: make(chan string, 1000), opened: make(chan string, 10)}
-	args := tap.command(server.Args...)
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = server.Env
+	dir := t.TempDir()
+	server, tap := start(dir)
+	c := &conversation{t: t, rev: settles, peer: l.peer, tap: tap, http: tap.http != nil, dir: dir, noticed: make(chan string, 1000), logged: make(chan string, 1000), opened: make(chan string, 10)}
 	options := &ClientOptions{
 		ProbeTimeout: 30 * time.Second, // Node.js may be slow to start beside the other legs
 		Capabilities: &ClientCapabilities{
@@ -567,10 +574,10 @@ func (p *peers) converse(t *testing.T, peer, version string, settles *revision, 
 			return []Root{{URI: "file://" + dir, Name: "one"}}, nil
 		},
 	}
-	if version != "auto" {
-		options.Versions = []string{version}
+	if l.version != "auto" {
+		options.Versions = []string{l.version}
 	}
-	cs, err := NewClient(Implementation{Name: "ours", Version: "1.0.0"}, options).Connect(ctx, &Command{Cmd: cmd})
+	cs, err := NewClient(Implementation{Name: "ours", Version: "1.0.0"}, options).Connect(ctx, server)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -582,7 +589,10 @@ func (p *peers) converse(t *testing.T, peer, version string, settles *revision, 
 	if err := cs.Close(); err != nil {
 		t.Error("close:", err)
 	}
-	tap.checkClient(settles, version == "auto" || settles.modern, c.cancelled)
+	if tap.http != nil {
+		tap.http.Close() // waits for what is under way
+	}
+	tap.checkClient(settles, l.version == "auto" || settles.modern, c.cancelled)
 	if t.Failed() {
 		tap.log()
 	}
@@ -717,21 +727,32 @@ func (c *conversation) foreign() {
 	c.counts("countdown", `{"from":3,"delayMs":30}`, 1, 2)
 	c.cancels("wait", `{}`)
 	c.says("echo", `{"text":"still here"}`, "still here")
+	if !c.quiet {
+		c.asked()
+	}
+	c.completes(CompleteParams{Ref: CompleteReference{Type: "ref/prompt", Name: "greet"}, Argument: CompleteArgument{Name: "style", Value: "f"}}, "formal", "friendly")
+	c.pings()
+	c.logs("log", `{"level":"info","message":"too quiet"}`, `{"level":"error","message":"loud enough"}`, `error "loud enough"`)
+	tools, readme := cause{"bonus", `{"have":true}`, Change{Method: notifyToolsChanged}}, cause{"touch", `{}`, Change{notifyResourceUpdated, "demo://readme"}}
+	if c.peer == "mcpgo" && c.rev.modern && c.http { // where that SDK cannot send the other
+		c.watches(SubscriptionFilter{ToolsListChanged: true}, tools)
+	} else {
+		c.watches(SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"demo://readme"}}, readme, tools)
+	}
+	c.lists("tools", "bonus-tool")
+	if c.peer != "ts2" { // which refuses to send it
+		c.lies()
+	}
+}
+
+// asked calls tools that ask back.
+func (c *conversation) asked() {
 	c.says("ask", `{"question":"Who?"}`, "accept", "Ada")
 	c.says("sample", `{"prompt":"say hi"}`, "model heard: say hi")
 	c.says("roots", `{}`, "file://"+c.dir)
 	if c.rev.atLeast(rev20251125) {
 		c.says("pay", `{}`, "accept")
 		c.heard("a page", c.opened, "https://pay.example/7")
-	}
-	c.completes(CompleteParams{Ref: CompleteReference{Type: "ref/prompt", Name: "greet"}, Argument: CompleteArgument{Name: "style", Value: "f"}}, "formal", "friendly")
-	c.pings()
-	c.logs("log", `{"level":"info","message":"too quiet"}`, `{"level":"error","message":"loud enough"}`, `error "loud enough"`)
-	c.watches(SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"demo://readme"}},
-		cause{"touch", `{}`, Change{notifyResourceUpdated, "demo://readme"}}, cause{"bonus", `{"have":true}`, Change{Method: notifyToolsChanged}})
-	c.lists("tools", "bonus-tool")
-	if c.peer != "ts2" { // which refuses to send it
-		c.lies()
 	}
 }
 
@@ -936,7 +957,7 @@ func (c *conversation) watches(f SubscriptionFilter, causes ...cause) {
 	defer stop()
 	for _, cause := range causes {
 		c.says(cause.tool, cause.args)
-		if c.peer == "mcpgo" && c.rev.modern {
+		if c.peer == "mcpgo" && c.rev.modern && !c.http {
 			// On stdio mcp-go says of no change which subscription it is for.
 			c.heard("a change", c.noticed, cause.change.Method)
 		} else if got, err, _ := next(); err != nil || got != cause.change {

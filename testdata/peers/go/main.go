@@ -1,7 +1,8 @@
 // Command peers holds one conversation with a server of ours through a Go SDK
 // that others wrote: peers gosdk|mcpgo demo|wide|nap|cut|lost
 // VERSION (COMMAND ARGS… | URL); a URL that ends in /sse is for HTTP+SSE.
-// Or it is a server: peers serve mcpgo|gosdk.
+// Or it is a server: peers serve mcpgo|gosdk [-ping] [-stateless], over stdio,
+// or over HTTP if the environment has a PORT.
 //
 // Every step prints one JSON line, {"step":…,"ok":…,"detail":…}, and the
 // program exits with 1 if a step failed. peers_test.go judges the details.

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,7 +124,19 @@ func serveMCPGo() error {
 		embedded := mcp.NewEmbeddedResource(mcp.TextResourceContents{URI: "demo://readme", Text: "Read me."})
 		return mcp.NewGetPromptResult("", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, embedded)}), nil
 	})
-	return server.ServeStdio(s)
+	if os.Getenv("PORT") == "" {
+		return server.ServeStdio(s)
+	}
+	stateless := server.WithStateful(!slices.Contains(os.Args, "-stateless"))
+	return serveHTTP(server.NewStreamableHTTPServer(s, stateless, server.WithEventStore(server.NewInMemoryEventStore())), server.NewSSEServer(s))
+}
+
+// serveHTTP serves at the port in the environment.
+func serveHTTP(streamable, sse http.Handler) error {
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", streamable)
+	mux.Handle("/", sse) // which has more than one path
+	return http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), mux)
 }
 
 // A completer proposes styles for any argument.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -40,7 +41,16 @@ func serveGoSDK() error {
 	s.telling()
 	s.asking()
 	s.rest()
-	return s.Run(context.Background(), &mcp.StdioTransport{})
+	if os.Getenv("PORT") == "" {
+		return s.Run(context.Background(), &mcp.StdioTransport{})
+	}
+	this := func(*http.Request) *mcp.Server { return s.Server }
+	options := &mcp.StreamableHTTPOptions{
+		Stateless:                    slices.Contains(os.Args, "-stateless"), // only then it speaks 2026-07-28
+		EventStore:                   mcp.NewMemoryEventStore(nil),
+		PropagateRequestCancellation: true,
+	}
+	return serveHTTP(mcp.NewStreamableHTTPHandler(this, options), mcp.NewSSEHandler(this, nil))
 }
 
 func complete(value string) []string {

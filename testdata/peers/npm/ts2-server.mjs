@@ -1,6 +1,20 @@
 // The tools, resources and prompts of the demo server once more, on the
-// TypeScript SDK v2: a server that nobody here wrote, for our client.
-import { McpServer, ResourceTemplate, fromJsonSchema, inputRequired, inputResponse } from '@modelcontextprotocol/server';
+// TypeScript SDK v2: a server that nobody here wrote, for our client. It serves
+// stdio, or HTTP if the environment has a PORT: with sessions for clients before
+// 2026-07-28, unless it is given -stateless.
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import { Readable } from 'node:stream';
+import {
+  McpServer,
+  ResourceTemplate,
+  WebStandardStreamableHTTPServerTransport,
+  createMcpHandler,
+  fromJsonSchema,
+  inputRequired,
+  inputResponse,
+  isLegacyRequest
+} from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
 const object = (properties, required = []) => fromJsonSchema({ type: 'object', properties, required });
@@ -16,6 +30,10 @@ const ask = (context, key, request, answer) => {
 };
 
 const capabilities = { tools: { listChanged: true }, resources: { subscribe: true }, prompts: {}, logging: {}, completions: {} };
+
+// Over HTTP each request of 2026-07-28 has a server of its own: what they share.
+let modern;
+let haveBonus = false;
 
 function build() {
   const server = new McpServer({ name: 'foreign', version: '1.0.0' }, { capabilities });
@@ -44,14 +62,17 @@ function build() {
     return say('logged');
   });
   server.registerTool('touch', {}, async () => {
-    await server.server.sendResourceUpdated({ uri: 'demo://readme' });
+    if (modern) modern.notify.resourceUpdated('demo://readme');
+    await server.server.sendResourceUpdated({ uri: 'demo://readme' }).catch(() => {}); // of no use to 2026-07-28 over HTTP
     return say('touched');
   });
   const bonus = server.registerTool('bonus-tool', {}, () => say('a bonus'));
-  bonus.disable();
+  if (!haveBonus) bonus.disable();
   server.registerTool('bonus', { inputSchema: object({ have: { type: 'boolean' } }) }, ({ have }) => {
+    haveBonus = have;
     if (have) bonus.enable();
     else bonus.disable();
+    if (modern) modern.notify.toolsChanged();
     return say('done');
   });
   server.registerTool('wait', {}, context => new Promise((_, stop) => context.mcpReq.signal.addEventListener('abort', () => stop(new Error('aborted')))));
@@ -83,4 +104,64 @@ function build() {
   return server;
 }
 
-serveStdio(build);
+// A memory of what was sent, for streams that break.
+function memory() {
+  const events = [];
+  return {
+    storeEvent: async (stream, message) => {
+      events.push({ stream, message });
+      return `${stream}/${events.length}`;
+    },
+    replayEventsAfter: async (last, { send }) => {
+      const stream = last.slice(0, last.lastIndexOf('/'));
+      for (let i = Number(last.slice(stream.length + 1)); i < events.length; i++) {
+        if (events[i].stream === stream && events[i].message.jsonrpc) await send(`${stream}/${i + 1}`, events[i].message);
+      }
+      return stream;
+    }
+  };
+}
+
+const sessions = new Map();
+
+async function legacy(request) {
+  const id = request.headers.get('mcp-session-id');
+  if (id) return sessions.get(id)?.handleRequest(request) ?? new Response('no such session', { status: 404 });
+  const transport = new WebStandardStreamableHTTPServerTransport({
+    sessionIdGenerator: randomUUID,
+    eventStore: memory(),
+    retryInterval: 20,
+    onsessioninitialized: id => void sessions.set(id, transport),
+    onsessionclosed: id => void sessions.delete(id)
+  });
+  await build().connect(transport);
+  return transport.handleRequest(request);
+}
+
+// serveHTTP lends Node's server the requests and responses of the web.
+function serveHTTP(fetch) {
+  createServer(async (req, res) => {
+    const stop = new AbortController();
+    res.on('close', () => stop.abort());
+    const body = ['GET', 'HEAD'].includes(req.method) ? undefined : Readable.toWeb(req);
+    const init = { method: req.method, headers: req.headers, body, duplex: 'half', signal: stop.signal };
+    const response = await fetch(new Request(`http://${req.headers.host}${req.url}`, init));
+    res.writeHead(response.status, Object.fromEntries(response.headers));
+    if (!response.body) return res.end();
+    res.flushHeaders();
+    Readable.fromWeb(response.body)
+      .on('error', () => res.destroy())
+      .pipe(res)
+      .on('close', () => response.body.locked || response.body.cancel());
+  }).listen(Number(process.env.PORT), '127.0.0.1');
+}
+
+if (!process.env.PORT) {
+  serveStdio(build);
+} else if (process.argv.includes('-stateless')) {
+  modern = createMcpHandler(build);
+  serveHTTP(modern.fetch);
+} else {
+  modern = createMcpHandler(build, { legacy: 'reject' });
+  serveHTTP(async request => ((await isLegacyRequest(request)) ? legacy(request) : modern.fetch(request)));
+}
