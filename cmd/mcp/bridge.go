@@ -271,7 +271,11 @@ func (p *pair) failed(e *mcp.CallError) []byte {
 	method := p.open[string(id)]
 	p.mu.Unlock()
 	var answer *mcp.HTTPError
-	if method == "server/discover" && errors.As(e.Err, &answer) && isOld(answer.Status) {
+	var said *mcp.Error
+	switch {
+	case errors.As(e.Err, &said) && (method != "server/discover" || said.Code != mcp.CodeInvalidRequest): // with a status of HTTP, which is of no interest here
+		return errorResponse(id, said)
+	case method == "server/discover" && errors.As(e.Err, &answer) && isOld(answer.Status):
 		return failure(id, mcp.CodeMethodNotFound, "method not found: "+method)
 	}
 	return failure(id, mcp.CodeInternalError, p.hide.Replace(hideText(e.Error())))
@@ -313,21 +317,25 @@ func (m message) in(name string) message { return parseMessage(m[name]) }
 
 // failure makes an error response; an id of nil is null.
 func failure(id json.RawMessage, code int, text string) []byte {
+	return errorResponse(id, &mcp.Error{Code: code, Message: text})
+}
+
+func errorResponse(id json.RawMessage, e *mcp.Error) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	var m struct {
+	type body struct {
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data,omitempty"`
+	}
+	frame, err := json.Marshal(struct {
 		JSONRPC string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
-		Error   struct {
-			Code    int    `json:"code"`
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	m.JSONRPC, m.ID, m.Error.Code, m.Error.Message = "2.0", id, code, text
-	frame, err := json.Marshal(m)
+		Error   body            `json:"error"`
+	}{"2.0", id, body(*e)})
 	if err != nil {
-		panic(err) // cannot be: the id is JSON
+		panic(err) // cannot be: all of it was JSON
 	}
 	return frame
 }

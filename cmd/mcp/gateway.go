@@ -149,10 +149,12 @@ func (g *gateway) launch(w http.ResponseWriter, r *http.Request, id json.RawMess
 		stray: make(chan []byte, maxWaiting), ended: make(chan struct{}),
 	}
 	go func() {
-		if err := c.read(); !errors.Is(err, io.EOF) && !errors.Is(err, mcp.ErrClosed) {
+		err := c.read()
+		g.forget(c) // before anyone hears of it and comes again
+		close(c.ended)
+		if !errors.Is(err, io.EOF) && !errors.Is(err, mcp.ErrClosed) {
 			fmt.Fprintln(g.log, err)
 		}
-		g.forget(c)
 		conn.Close()
 	}()
 	return c
@@ -506,7 +508,6 @@ func (c *process) stream(w http.ResponseWriter, r *http.Request) {
 
 // read routes what the child says until it ends, and returns why it did.
 func (c *process) read() error {
-	defer close(c.ended)
 	for {
 		frame, err := c.conn.Read(context.Background())
 		if bad := (*mcp.Error)(nil); errors.As(err, &bad) {

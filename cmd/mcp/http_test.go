@@ -36,6 +36,15 @@ func served(t *testing.T, versions ...string) (base string) {
 
 // Every verb takes a URL, at every revision.
 func TestVerbsURL(t *testing.T) {
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			testVerbsURL(t, version)
+		})
+	}
+}
+
+func testVerbsURL(t *testing.T, version string) {
 	base := served(t)
 	for _, c := range []struct {
 		args, stdout, stderr string
@@ -64,17 +73,20 @@ func TestVerbsURL(t *testing.T) {
 		{args: "listen --for 10ms"},
 		{args: "log warning log level=error message=hello", stdout: "error: {\"msg\":\"hello\"}\n"},
 	} {
-		for _, version := range versions {
-			if strings.HasPrefix(c.args, "complete") && version == mcp.Version20241105 {
-				continue // servers cannot say there that they have it
-			}
-			args := append(strings.Fields(c.args), "--version", version, base+"/mcp")
-			code, stdout, stderr := runs(t, "", args...)
-			if code != c.code || !fits(stdout, c.stdout) || !fits(stderr, c.stderr) {
-				t.Errorf("mcp %q: exit code %d\nstdout: %s\nstderr: %s", args, code, stdout, stderr)
-			}
+		if strings.HasPrefix(c.args, "complete") && version == mcp.Version20241105 {
+			continue // servers cannot say there that they have it
+		}
+		args := append(strings.Fields(c.args), "--version", version, base+"/mcp")
+		code, stdout, stderr := runs(t, "", args...)
+		if code != c.code || !fits(stdout, c.stdout) || !fits(stderr, c.stderr) {
+			t.Errorf("mcp %q: exit code %d\nstdout: %s\nstderr: %s", args, code, stdout, stderr)
 		}
 	}
+}
+
+// A URL at which several revisions, or another transport, are spoken.
+func TestVerbsURLChoice(t *testing.T) {
+	base := served(t)
 	for _, c := range []struct{ args, stdout, stderr string }{
 		{"call ask --version 2025-11-25 URL/mcp", "decline\n", "The server asks: Who are you?\n…"},
 		{"call ask URL/mcp", "decline\n", "The server asks: Who are you?\n…"},
