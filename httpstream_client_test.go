@@ -961,3 +961,360 @@ func FuzzEventReader(f *testing.F) {
 		}
 	})
 }
+
+// legacySession is a session of 2025-11-25 with f in which GET has been
+// answered; f.versions are set.
+func (f *fakeHTTP) legacySession(t testing.TB, change func(*HTTP)) *ClientSession {
+	t.Helper()
+	f.versions = []string{Version20251125}
+	transport := f.transport()
+	if change != nil {
+		change(transport)
+	}
+	return f.connect(t, &ClientOptions{Versions: sessionVersions}, transport)
+}
+
+func TestHTTPClientTakesAnswers(t *testing.T) {
+	shows(t, "http.post.client-both", "http.post.notif-error-body", "http.get.405-tolerated", "http.get.close-any")
+	synctest.Test(t, func(t *testing.T) {
+		for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request, h *hit){
+			"notification 200":         func(w http.ResponseWriter, r *http.Request, h *hit) { reply(w, 200, "", "") },
+			"notification 204":         func(w http.ResponseWriter, r *http.Request, h *hit) { reply(w, 204, "", "") },
+			"notification 202, a body": func(w http.ResponseWriter, r *http.Request, h *hit) { reply(w, 202, "text/plain", "Accepted") },
+			"notification 400": func(w http.ResponseWriter, r *http.Request, h *hit) {
+				reply(w, 400, "application/json", `{"jsonrpc":"2.0","error":{"code":-32600,"message":"m"}}`)
+			},
+			"notification, a stream": func(w http.ResponseWriter, r *http.Request, h *hit) { events(w, ": open\n\n"); <-r.Context().Done() },
+			"GET 400":                func(w http.ResponseWriter, r *http.Request, h *hit) { reply(w, 400, "", "") },
+			"GET 404":                func(w http.ResponseWriter, r *http.Request, h *hit) { reply(w, 404, "", "") },
+			"GET 405":                func(w http.ResponseWriter, r *http.Request, h *hit) { reply(w, 405, "", "") },
+			"GET 501":                func(w http.ResponseWriter, r *http.Request, h *hit) { reply(w, 501, "", "") },
+			"GET 302": func(w http.ResponseWriter, r *http.Request, h *hit) {
+				w.Header().Set("Location", "http://other.example/")
+				reply(w, 302, "", "")
+			},
+			"GET 200 of HTML": func(w http.ResponseWriter, r *http.Request, h *hit) { reply(w, 200, "text/html", "<html>") },
+			"GET 204":         func(w http.ResponseWriter, r *http.Request, h *hit) { reply(w, 204, "", "") },
+			"call JSON": func(w http.ResponseWriter, r *http.Request, h *hit) {
+				reply(w, 200, "application/json", strings.TrimSuffix(strings.TrimPrefix(sseResult(h, okResult), "data: "), "\n"))
+			},
+			"call JSON, charset": func(w http.ResponseWriter, r *http.Request, h *hit) {
+				reply(w, 200, "Application/JSON; Charset=UTF-8", strings.TrimPrefix(sseResult(h, okResult), "data: "))
+			},
+			"call stream": func(w http.ResponseWriter, r *http.Request, h *hit) {
+				events(w, "event: message\nid: 1\n"+sseResult(h, okResult))
+			},
+			"call stream, left open": func(w http.ResponseWriter, r *http.Request, h *hit) {
+				events(w, sseResult(h, okResult))
+				<-r.Context().Done()
+			},
+			"call stream, charset": func(w http.ResponseWriter, r *http.Request, h *hit) {
+				w.Header().Set("Content-Type", "text/event-stream;charset=utf-8")
+				io.WriteString(w, sseResult(h, okResult))
+			},
+			"call batch": func(w http.ResponseWriter, r *http.Request, h *hit) {
+				events(w, "event: ping\ndata: ping\n\nid: 5\ndata:\n\n"+sseResult(h, okResult))
+			},
+		} {
+			f := &fakeHTTP{t: t}
+			f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+				its := map[bool]string{true: "call", false: "notification"}[!h.id.IsZero()]
+				if h.verb == "GET" {
+					its = "GET"
+				}
+				if kind, _, _ := strings.Cut(name, " "); strings.TrimSuffix(kind, ",") != its || h.method == "initialize" || h.verb == "DELETE" {
+					return false
+				}
+				answer(w, r, h)
+				return true
+			}
+			began := time.Now()
+			cs := f.legacySession(t, nil)
+			for range 3 {
+				if text, err := callText(cs, "t"); text != "ok" || err != nil {
+					t.Errorf("%s: %q, %v", name, text, err)
+				}
+			}
+			if d := time.Since(began); d > 2*time.Second {
+				t.Errorf("%s: three calls took %v", name, d)
+			}
+			time.Sleep(time.Hour)
+			if len(f.of("GET")) != 1 || len(f.of("POST initialize")) != 1 {
+				t.Errorf("%s: asked for %q", name, f.kinds())
+			}
+			cs.Close()
+		}
+	})
+}
+
+func TestHTTPClientRefusesAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		status    int
+		typ, body string
+		want      []string // of the error
+	}{
+		"HTML":         {200, "text/html; charset=utf-8", "<title>Sign in</title>", []string{"200 OK", `"text/html"`, "Sign in"}},
+		"no type":      {200, "", "", []string{"200 OK"}},
+		"accepted":     {202, "", "", []string{"202 Accepted"}},
+		"another's":    {200, "application/json", `{"jsonrpc":"2.0","id":"another","result":{}}`, []string{"no response to it"}},
+		"a request":    {200, "application/json", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, []string{"no response to it"}},
+		"no JSON":      {200, "application/json", `{`, []string{"no response to it"}},
+		"empty stream": {200, "text/event-stream", "", []string{"the connection was lost before tools/call was answered"}},
+		"large":        {200, "application/json", `{"a":"` + strings.Repeat("x", 5000) + `"}`, []string{"larger than 4000 bytes"}},
+		"large event":  {200, "text/event-stream", "id: 1\ndata: 1\n\ndata: " + strings.Repeat("x", 5000) + "\n\n", []string{"the event is too large"}},
+	} {
+		f := &fakeHTTP{t: t, versions: []string{Version20251125}}
+		f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+			if h.method != "tools/call" || h.n > 1 {
+				return false
+			}
+			reply(w, c.status, c.typ, c.body)
+			return true
+		}
+		transport := f.transport()
+		transport.MaxMessage = 4000
+		cs := f.connect(t, nil, transport)
+		_, err := callText(cs, "t")
+		for _, want := range c.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if text, err := callText(cs, "t"); text != "ok" || err != nil {
+			t.Errorf("%s: the next call: %q, %v", name, text, err)
+		}
+	}
+}
+
+// gaps returns the times between requests of one kind.
+func (f *fakeHTTP) gaps(kind string) (gaps []time.Duration) {
+	hits := f.of(kind)
+	for i := 1; i < len(hits); i++ {
+		gaps = append(gaps, hits[i].at.Sub(hits[i-1].at))
+	}
+	return gaps
+}
+
+func TestHTTPClientReconnectsSlowly(t *testing.T) {
+	shows(t, "http.sse.retry-respect", "http.resume.get", "http.get.close-any")
+	second := time.Second
+	for _, c := range []struct {
+		name    string
+		retries int
+		get     func(w http.ResponseWriter, r *http.Request, h *hit)
+		gaps    []time.Duration // at least these, and a quarter more at most; nil: for ever
+	}{
+		{"closed at once", 0, func(w http.ResponseWriter, r *http.Request, h *hit) { events(w, "") }, []time.Duration{second, 2 * second, 4 * second, 8 * second, 16 * second}},
+		{"only comments", 3, func(w http.ResponseWriter, r *http.Request, h *hit) { events(w, ": hi\n\n") }, []time.Duration{second, 2 * second, 4 * second}},
+		{"never", -1, func(w http.ResponseWriter, r *http.Request, h *hit) { events(w, "id: 1\n\n") }, []time.Duration{}},
+		{"ceiling", 8, func(w http.ResponseWriter, r *http.Request, h *hit) { panic(http.ErrAbortHandler) }, []time.Duration{second, 2 * second, 4 * second, 8 * second, 16 * second, 30 * second, 30 * second, 30 * second}},
+		{"503", 2, func(w http.ResponseWriter, r *http.Request, h *hit) { w.WriteHeader(503) }, []time.Duration{second, 2 * second}},
+		{"retry", 4, func(w http.ResponseWriter, r *http.Request, h *hit) { events(w, "retry: 5000\n\n") }, []time.Duration{5 * second, 5 * second, 5 * second, 8 * second}},
+		{"a small retry", 3, func(w http.ResponseWriter, r *http.Request, h *hit) { events(w, "retry: 10\n\n") }, []time.Duration{10 * time.Millisecond, 2 * second, 4 * second}},
+		{"the same id", 2, func(w http.ResponseWriter, r *http.Request, h *hit) { events(w, "id: 1\ndata:\n\n") }, []time.Duration{second, 2 * second}},
+		{"progress", 2, func(w http.ResponseWriter, r *http.Request, h *hit) {
+			if h.n > 1 && h.header.Get("Last-Event-ID") != fmt.Sprint(h.n-1) {
+				w.WriteHeader(400)
+				return
+			}
+			events(w, fmt.Sprintf("id: %d\ndata:\n\n", h.n))
+		}, nil},
+		{"messages", 2, func(w http.ResponseWriter, r *http.Request, h *hit) {
+			events(w, `data: {"jsonrpc":"2.0","method":"notifications/mine"}`+"\n\n")
+		}, nil},
+		{"idle", 2, func(w http.ResponseWriter, r *http.Request, h *hit) {
+			events(w, "")
+			select {
+			case <-time.After(time.Minute):
+			case <-r.Context().Done():
+			}
+		}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeHTTP{t: t}
+				f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+					if h.verb == "GET" {
+						c.get(w, r, h)
+					}
+					return h.verb == "GET"
+				}
+				cs := f.legacySession(t, func(h *HTTP) { h.Retries = c.retries })
+				time.Sleep(time.Hour)
+				gaps := f.gaps("GET")
+				if c.gaps == nil && len(gaps) < 50 {
+					t.Errorf("asked for only %d times", len(gaps)+1)
+				} else if c.gaps != nil && len(gaps) != len(c.gaps) {
+					t.Fatalf("asked for after %v", gaps)
+				}
+				for i, want := range c.gaps {
+					if gaps[i] < want || gaps[i] > want+want/4 {
+						t.Errorf("asked for after %v", gaps)
+					}
+				}
+				if text, err := callText(cs, "t"); text != "ok" || err != nil {
+					t.Errorf("a call: %q, %v", text, err)
+				}
+				time.Sleep(500 * time.Millisecond)
+				if more := len(f.gaps("GET")) > len(gaps); c.gaps != nil && !more { // a server that answers is worth another try
+					t.Errorf("not asked for after a call")
+				}
+				cs.Close()
+			})
+		})
+	}
+}
+
+// The stream of a call that breaks: before 2026-07-28 it is taken up again by
+// GET, then it is lost.
+func TestHTTPClientCutStream(t *testing.T) {
+	shows(t, "http.resume.get", "http.resume.via-get-only", "http.sse.poll", "http.sse.retry-respect", "http.sse.prime-tolerated", "http.sse.lost-stream", "http.sse.no-resume", "http.streams.multiple")
+	note := `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":%d}}` + "\n\n"
+	synctest.Test(t, func(t *testing.T) {
+		for _, modern := range []bool{false, true} {
+			var call *hit
+			f := &fakeHTTP{t: t}
+			f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+				last := h.header.Get("Last-Event-ID")
+				switch {
+				case h.method == "tools/call" && h.n == 1:
+					call = h
+					events(w, "id: a\nretry: 700\ndata:\n\nid: b\n"+fmt.Sprintf(note, 1))
+				case h.verb == "GET" && last == "b":
+					events(w, "id: c\n"+fmt.Sprintf(note, 2))
+					panic(http.ErrAbortHandler)
+				case h.verb == "GET" && last == "c" && len(f.of("GET")) == 3:
+					w.WriteHeader(503)
+				case h.verb == "GET" && last == "c":
+					events(w, fmt.Sprintf(note, 3)+sseResult(call, okResult))
+				default:
+					return false
+				}
+				return true
+			}
+			var got []string
+			opts := &ClientOptions{Log: func(_ context.Context, p *LogParams) { got = append(got, string(p.Data)) }}
+			if !modern {
+				f.versions, opts.Versions = []string{Version20251125}, sessionVersions
+			}
+			cs := f.connect(t, opts, f.transport())
+			time.Sleep(time.Second)
+			before := len(f.kinds())
+			text, err := callText(cs, "t")
+			switch kinds := f.kinds()[before:]; {
+			case modern && (err == nil || !strings.Contains(err.Error(), "the connection was lost before tools/call was answered") || !errors.Is(err, io.ErrUnexpectedEOF) || len(kinds) != 1):
+				t.Errorf("modern: %q, %v, asked for %q", text, err, kinds)
+			case !modern && (text != "ok" || err != nil || !slices.Equal(kinds, []string{"POST tools/call", "GET", "GET", "GET"}) || !slices.Equal(got, []string{"1", "2", "3"})):
+				t.Errorf("legacy: %q, %v, asked for %q, told %q", text, err, kinds, got)
+			case !modern:
+				all := f.all()
+				if d := all[before+1].at.Sub(all[before].at); d < 700*time.Millisecond || d > time.Second {
+					t.Errorf("taken up after %v", d)
+				}
+			}
+			text, err = callText(cs, "t")
+			calls := f.of("POST tools/call")
+			if text != "ok" || err != nil || calls[0].id == calls[1].id {
+				t.Errorf("the next call: %q, %v", text, err)
+			}
+			for _, h := range f.all() {
+				if modern && (h.verb == "GET" || h.header["Last-Event-Id"] != nil) {
+					t.Errorf("%s with %q", h.kind(), h.header)
+				}
+			}
+			cs.Close()
+		}
+	})
+}
+
+// A stream that cannot be taken up fails its call, and soon enough.
+func TestHTTPClientCannotResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, status := range []int{400, 401, 404, 405, 500} {
+			f := &fakeHTTP{t: t}
+			f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+				switch {
+				case h.method == "tools/call" && h.name() == "cut":
+					events(w, "id: a\ndata:\n\n")
+				case h.verb == "GET" && h.header["Last-Event-Id"] != nil:
+					w.WriteHeader(status)
+				default:
+					return false
+				}
+				return true
+			}
+			cs := f.legacySession(t, nil)
+			_, err := callText(cs, "cut")
+			var e *HTTPError
+			if !errors.As(err, &e) || e.Status != status || !strings.Contains(err.Error(), "could not be taken up again") {
+				t.Errorf("%d: %v", status, err)
+			}
+			if text, err := callText(cs, "t"); text != "ok" || err != nil {
+				t.Errorf("%d: the next call: %q, %v", status, text, err)
+			}
+			cs.Close()
+		}
+	})
+}
+
+func TestHTTPClientErrors(t *testing.T) {
+	for _, versions := range [][]string{nil, {Version20251125}} {
+		for name, c := range map[string]struct {
+			fail   func(w http.ResponseWriter, h *hit)
+			status int
+			code   int
+			text   string
+		}{
+			"400 and an error": {func(w http.ResponseWriter, h *hit) {
+				reply(w, 400, "application/json", `{"jsonrpc":"2.0","id":`+h.id.raw+`,"error":{"code":-32602,"message":"no such tool"}}`)
+			}, 400, -32602, "no such tool"},
+			"an error without id": {func(w http.ResponseWriter, h *hit) {
+				reply(w, 400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}`)
+			}, 400, -32000, "no"},
+			"200 and an error without id": {func(w http.ResponseWriter, h *hit) {
+				reply(w, 200, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}`)
+			}, 0, -32000, "no"},
+			"404 and no such method": {func(w http.ResponseWriter, h *hit) {
+				reply(w, 404, "application/json", `{"jsonrpc":"2.0","id":`+h.id.raw+`,"error":{"code":-32601,"message":"no such method"}}`)
+			}, 404, -32601, "no such method"},
+			"429":  {func(w http.ResponseWriter, h *hit) { reply(w, 429, "text/plain", "slow down") }, 429, 0, "slow down"},
+			"500":  {func(w http.ResponseWriter, h *hit) { reply(w, 500, "text/plain", "it broke") }, 500, 0, "it broke"},
+			"503":  {func(w http.ResponseWriter, h *hit) { reply(w, 503, "", "") }, 503, 0, "503 Service Unavailable"},
+			"599":  {func(w http.ResponseWriter, h *hit) { reply(w, 599, "", "") }, 599, 0, "is 599,"},
+			"gone": {func(w http.ResponseWriter, h *hit) { panic(http.ErrAbortHandler) }, 0, 0, "fake.example"},
+			"an error in a stream": {func(w http.ResponseWriter, h *hit) {
+				events(w, `data: {"jsonrpc":"2.0","id":`+h.id.raw+`,"error":{"code":-32603,"message":"it broke"}}`+"\n\n")
+			}, 0, -32603, "it broke"},
+			"an error without id in a stream": {func(w http.ResponseWriter, h *hit) {
+				events(w, `data: {"jsonrpc":"2.0","error":{"code":-32603,"message":"it broke"}}`+"\n\n")
+			}, 0, -32603, "it broke"},
+		} {
+			f := &fakeHTTP{t: t, versions: versions}
+			f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+				if h.name() == "fail" {
+					c.fail(w, h)
+				}
+				return h.name() == "fail"
+			}
+			cs := f.connect(t, nil, f.transport())
+			var status *HTTPError
+			var peer *Error
+			_, err := callText(cs, "fail")
+			if err == nil || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if got := errors.As(err, &status); got != (c.status != 0) || got && (status.Status != c.status || status.Method != "tools/call") {
+				t.Errorf("%s: status of %v", name, err)
+			}
+			if got := errors.As(err, &peer); got != (c.code != 0) || got && peer.Code != c.code {
+				t.Errorf("%s: code of %v", name, err)
+			}
+			if text, err := callText(cs, "t"); text != "ok" || err != nil {
+				t.Errorf("%s: the next call: %q, %v", name, text, err)
+			}
+			if n := len(f.of("POST initialize")); n > 1 {
+				t.Errorf("%s: initialize was sent %d times", name, n)
+			}
+		}
+	}
+}
