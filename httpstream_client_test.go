@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -922,7 +923,10 @@ func TestEventReaderDoesNotWait(t *testing.T) {
 }
 
 func TestEventReaderLimits(t *testing.T) {
-	big := strings.Repeat("x", 10<<20)
+	big, skipped := strings.Repeat("x", 10<<20), 1000000
+	if raceEnabled {
+		skipped /= 10
+	}
 	if got, err := readEvents(strings.NewReader("data: "+big+"\n\n"), 10<<20); len(got) != 1 || len(got[0]) != len("|-|")+len(big) || err != io.EOF {
 		t.Errorf("an event of 10 MiB: %d, %v", len(got), err)
 	}
@@ -934,7 +938,7 @@ func TestEventReaderLimits(t *testing.T) {
 		}
 	}
 	for name, stream := range map[string]string{
-		"events": strings.Repeat("event: ping\ndata: x\n\n", 1000000), "comments": strings.Repeat(":\n", 1000000), "fields": strings.Repeat("other: x\n", 500000) + "\n", "names": strings.Repeat("event: x\n", 500000),
+		"events": strings.Repeat("event: ping\ndata: x\n\n", skipped), "comments": strings.Repeat(":\n", skipped/10), "fields": strings.Repeat("other: x\n", skipped/10) + "\n", "names": strings.Repeat("event: x\n", skipped/10),
 	} {
 		if _, err := readEvents(strings.NewReader(stream), 100); err != io.EOF {
 			t.Errorf("many %s: %v", name, err)
@@ -1317,4 +1321,541 @@ func TestHTTPClientErrors(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestHTTPClientLostSession(t *testing.T) {
+	shows(t, "http.session.reinitialize", "http.session.echo")
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeHTTP{t: t}
+		waiting := make(chan bool)
+		f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+			switch {
+			case h.verb == "GET":
+				f.mu.Lock()
+				known := h.header.Get("Mcp-Session-Id") == f.live
+				f.mu.Unlock()
+				if !known {
+					return false
+				}
+				events(w, "id: x\ndata:\n\n")
+				<-r.Context().Done()
+			case h.method == "tools/call" && h.name() == "slow" && h.header.Get("Mcp-Session-Id") == "session-number-1":
+				<-waiting // and then the server forgot
+				w.WriteHeader(404)
+			case h.method == "tools/call":
+				w.Header().Set("Mcp-Session-Id", "not-from-initialize")
+				return false
+			default:
+				return false
+			}
+			return true
+		}
+		cs := f.legacySession(t, nil)
+		ctx := context.Background()
+		if err := cs.SetLogLevel(ctx, "warning"); err != nil {
+			t.Fatal(err)
+		}
+		sub, err := cs.Listen(ctx, SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"file:///a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var calls sync.WaitGroup
+		for range 5 {
+			calls.Go(func() {
+				if text, err := callText(cs, "slow"); text != "ok" || err != nil {
+					t.Errorf("a call in flight: %q, %v", text, err)
+				}
+			})
+		}
+		synctest.Wait()
+		f.lose()
+		close(waiting)
+		calls.Wait()
+		time.Sleep(time.Second)
+		inits := f.of("POST initialize")
+		if len(inits) != 2 || inits[1].header["Mcp-Session-Id"] != nil || inits[1].header["Mcp-Protocol-Version"] != nil || inits[0].body != inits[1].body {
+			t.Fatalf("asked for %q", f.kinds())
+		}
+		again := map[string]int{}
+		for _, h := range f.all()[slices.Index(f.all(), inits[1])+1:] {
+			again[h.kind()]++
+			if h.header.Get("Mcp-Session-Id") != "session-number-2" || h.header.Get("Mcp-Protocol-Version") != Version20251125 {
+				t.Errorf("%s after it with %q", h.kind(), h.header)
+			}
+		}
+		if want := map[string]int{"POST notifications/initialized": 1, "POST tools/call": 5, "GET": 1, "POST logging/setLevel": 1, "POST resources/subscribe": 1}; !reflect.DeepEqual(again, want) {
+			t.Errorf("after it %v", again)
+		}
+		var changes []Change
+		for c, err := range sub.Events(ctx) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if changes = append(changes, c); len(changes) == 2 {
+				break
+			}
+		}
+		if !slices.Contains(changes, Change{Method: notifyToolsChanged}) || !slices.Contains(changes, Change{notifyResourceUpdated, "file:///a"}) {
+			t.Errorf("changes %v", changes)
+		}
+		cs.Close()
+		if got := f.of("DELETE"); len(got) != 1 || got[0].header.Get("Mcp-Session-Id") != "session-number-2" {
+			t.Errorf("%d times DELETE", len(got))
+		}
+	})
+}
+
+// The stream of the server's own hears first that the session is lost.
+func TestHTTPClientLostSessionByStream(t *testing.T) {
+	shows(t, "http.session.reinitialize")
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeHTTP{t: t}
+		cut := make(chan bool)
+		f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+			if h.verb != "GET" || h.n == 2 {
+				return false
+			}
+			events(w, "id: x\ndata:\n\n")
+			select {
+			case <-cut:
+			case <-r.Context().Done():
+			}
+			return true
+		}
+		cs := f.legacySession(t, nil)
+		time.Sleep(time.Minute)
+		f.lose()
+		close(cut)
+		time.Sleep(time.Hour)
+		kinds := f.kinds()[2:]
+		if len(f.of("POST initialize")) != 2 || len(kinds) > 20 {
+			t.Errorf("asked for %q", kinds)
+		}
+		if gets := f.of("GET"); len(gets) < 3 || gets[2].header["Last-Event-Id"] != nil || gets[2].header.Get("Mcp-Session-Id") != "session-number-2" {
+			t.Errorf("asked for %q", kinds)
+		}
+		cs.Close()
+	})
+}
+
+// A server that goes on losing sessions costs each call one renewal.
+func TestHTTPClientLosesForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var down atomic.Bool
+		f := &fakeHTTP{t: t}
+		f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+			switch {
+			case h.method == "initialize" && down.Load():
+				w.WriteHeader(503)
+			case h.name() == "lost", h.verb == "GET":
+				w.WriteHeader(404)
+			default:
+				return false
+			}
+			return true
+		}
+		cs := f.legacySession(t, nil)
+		for n := 1; n <= 3; n++ {
+			_, err := callText(cs, "lost")
+			var e *HTTPError
+			if !errors.As(err, &e) || e.Status != 404 || len(f.of("POST tools/call")) != 2*n || len(f.of("POST initialize")) != n+1 {
+				t.Errorf("%v, asked for %q", err, f.kinds())
+			}
+		}
+		down.Store(true)
+		for n := 1; n <= 3; n++ { // each call tries again
+			_, err := callText(cs, "lost")
+			if err == nil || !strings.Contains(err.Error(), "lost the session, and opens no other") || len(f.of("POST initialize")) != n+4 {
+				t.Errorf("%v, asked for %q", err, f.kinds())
+			}
+		}
+		down.Store(false)
+		if text, err := callText(cs, "t"); text != "ok" || err != nil {
+			t.Errorf("after it: %q, %v", text, err)
+		}
+		f.lose() // and it speaks another revision now
+		f.versions = []string{Version20250618}
+		if _, err := callText(cs, "t"); err == nil || !strings.Contains(err.Error(), "another revision") {
+			t.Errorf("another revision: %v", err)
+		}
+		cs.Close()
+	})
+}
+
+// countConnections counts the connections that a server gets.
+func countConnections(server *httptest.Server) *atomic.Int32 {
+	n := new(atomic.Int32)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			n.Add(1)
+		}
+	}
+	return n
+}
+
+func TestHTTPClientUsesFewConnections(t *testing.T) {
+	for name, c := range map[string]struct {
+		do    func(w http.ResponseWriter, r *http.Request, h *hit)
+		http2 bool
+		max   int32
+	}{
+		"JSON":   {do: func(w http.ResponseWriter, r *http.Request, h *hit) { result(w, h, okResult) }, max: 5},
+		"stream": {do: func(w http.ResponseWriter, r *http.Request, h *hit) { events(w, sseResult(h, okResult)) }, max: 20},
+		"left over": {do: func(w http.ResponseWriter, r *http.Request, h *hit) {
+			events(w, sseResult(h, okResult)+strings.Repeat(": more\n", 500))
+		}, max: 20},
+		"refused": {do: func(w http.ResponseWriter, r *http.Request, h *hit) {
+			reply(w, 404, "text/html", strings.Repeat("not here ", 1000))
+		}, max: 5},
+		"HTTP/2": {do: func(w http.ResponseWriter, r *http.Request, h *hit) { result(w, h, okResult) }, http2: true, max: 1},
+		"HTTP/2, open": {do: func(w http.ResponseWriter, r *http.Request, h *hit) {
+			events(w, sseResult(h, okResult))
+			<-r.Context().Done()
+		}, http2: true, max: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			leakCheck(t)
+			f := &fakeHTTP{t: t}
+			f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+				if h.method == "tools/call" {
+					c.do(w, r, h)
+				}
+				if c.http2 && r.ProtoMajor != 2 {
+					t.Errorf("HTTP/%d", r.ProtoMajor)
+				}
+				return h.method == "tools/call"
+			}
+			server := httptest.NewUnstartedServer(f)
+			n := countConnections(server)
+			server.EnableHTTP2 = c.http2
+			transport := &HTTP{}
+			if c.http2 {
+				server.StartTLS()
+				transport.Client = server.Client()
+			} else {
+				server.Start()
+			}
+			defer server.Close()
+			transport.URL = server.URL
+			cs := f.connect(t, nil, transport)
+			calls := 1000
+			if strings.HasSuffix(name, "open") {
+				calls = 50
+			}
+			for range calls {
+				if text, err := callText(cs, "t"); (text != "ok" || err != nil) != (name == "refused") {
+					t.Fatalf("%q, %v", text, err)
+				}
+			}
+			began := time.Now()
+			cs.Close()
+			if d := time.Since(began); d > time.Second {
+				t.Errorf("Close took %v", d)
+			}
+			if n.Load() > c.max {
+				t.Errorf("%d connections for %d calls", n.Load(), calls)
+			}
+		})
+	}
+}
+
+// bodies is an http.RoundTripper that counts the bodies that are open.
+type bodies struct {
+	inner http.RoundTripper
+	open  atomic.Int32
+}
+
+type countedBody struct {
+	io.ReadCloser
+	once *sync.Once
+	open *atomic.Int32
+}
+
+func (b countedBody) Close() error {
+	b.once.Do(func() { b.open.Add(-1) })
+	return b.ReadCloser.Close()
+}
+
+func (b *bodies) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.inner.RoundTrip(r)
+	if err == nil {
+		b.open.Add(1)
+		response.Body = countedBody{response.Body, new(sync.Once), &b.open}
+	}
+	return response, err
+}
+
+func TestHTTPClientClosesBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeHTTP{t: t}
+		f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+			switch name := h.name(); {
+			case name == "hang":
+				<-r.Context().Done()
+			case name == "stream":
+				events(w, ": hi\n\n")
+				<-r.Context().Done()
+			case name == "cut":
+				events(w, "id: 1\ndata:\n\n")
+			case strings.HasPrefix(name, "4"), strings.HasPrefix(name, "5"), strings.HasPrefix(name, "3"):
+				events(w, "") // 200, but then
+				w.WriteHeader(500)
+			case h.verb == "GET":
+				events(w, "")
+				<-r.Context().Done()
+			default:
+				return false
+			}
+			return true
+		}
+		b := &bodies{inner: direct{f}}
+		cs := f.legacySession(t, func(h *HTTP) { h.Client = &http.Client{Transport: b} })
+		for _, name := range []string{"t", "400", "hang", "stream", "cut", "t"} {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			cs.CallTool(ctx, name, nil)
+			cancel()
+		}
+		time.Sleep(2 * time.Minute)
+		if n := b.open.Load(); n != 1 { // the server's own stream
+			t.Errorf("%d bodies are open", n)
+		}
+		cs.Close()
+		if n := b.open.Load(); n != 0 {
+			t.Errorf("%d bodies are open after Close", n)
+		}
+	})
+}
+
+func TestHTTPClientRedirects(t *testing.T) {
+	var foreign atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { foreign.Add(1) }))
+	defer other.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for _, to := range []string{other.URL + "/mcp", "/elsewhere", "/mcp?loop"} {
+			f := &fakeHTTP{t: t, versions: []string{Version20251125}}
+			var verbs []string
+			f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+				if r.URL.Path == "/elsewhere" {
+					verbs = append(verbs, h.verb)
+				}
+				if h.name() != "moved" || r.URL.Path == "/elsewhere" {
+					return false
+				}
+				w.Header().Set("Location", to)
+				w.WriteHeader(status)
+				return true
+			}
+			server := httptest.NewServer(f)
+			asked := 0
+			cs := f.connect(t, nil, &HTTP{
+				URL: server.URL + "/mcp", Header: http.Header{"X-Api-Key": {"k"}}, NoStream: true,
+				Client: &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error { asked++; return nil }},
+			})
+			text, err := callText(cs, "moved")
+			follows := to == "/elsewhere" && status >= 307
+			var e *HTTPError
+			if follows && (text != "ok" || err != nil || !slices.Equal(verbs, []string{"POST"}) || asked != 1) {
+				t.Errorf("%d to %s: %q, %v, %q, CheckRedirect %d", status, to, text, err, verbs, asked)
+			}
+			if !follows && (!errors.As(err, &e) || e.Status != status || len(verbs) != 0) {
+				t.Errorf("%d to %s: %v, %q", status, to, err, verbs)
+			}
+			cs.Close()
+			http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+			server.Close()
+		}
+	}
+	if foreign.Load() != 0 {
+		t.Errorf("another origin got %d requests", foreign.Load())
+	}
+}
+
+func TestHTTPClientCancels(t *testing.T) {
+	shows(t, "http.cancel.client-closes", "http.cancel.explicit-legacy", "cancel.send", "cancel.initialize")
+	synctest.Test(t, func(t *testing.T) {
+		for _, versions := range [][]string{nil, {Version20250618}} {
+			for _, streaming := range []bool{false, true} {
+				closed := make(chan bool, 1)
+				f := &fakeHTTP{t: t, versions: versions}
+				f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+					if h.name() != "hang" {
+						return false
+					}
+					if streaming {
+						events(w, ": hi\n\n")
+					}
+					<-r.Context().Done()
+					closed <- true
+					return true
+				}
+				cs := f.connect(t, nil, f.transport())
+				time.Sleep(time.Second)
+				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+				before := len(f.kinds())
+				_, err := cs.CallTool(ctx, "hang", nil)
+				cancel()
+				synctest.Wait()
+				kinds := f.kinds()[before:]
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%v", err)
+				}
+				if versions == nil {
+					if !slices.Equal(kinds, []string{"POST tools/call"}) || len(closed) != 1 {
+						t.Errorf("modern: asked for %q, closed %d", kinds, len(closed))
+					}
+				} else if note := f.of("POST notifications/cancelled"); len(kinds) != 2 || len(note) != 1 || string(rawMember(note[0].params, "requestId")) != f.of("POST tools/call")[0].id.raw || len(closed) != 0 {
+					t.Errorf("legacy: asked for %q, closed %d", kinds, len(closed))
+				}
+				time.Sleep(time.Minute) // a server that does not end the POST is not waited for
+				if len(closed) != 1 {
+					t.Error("the POST is still open")
+				}
+				cs.Close()
+			}
+		}
+		// Neither is initialize cancelled.
+		f := &fakeHTTP{t: t}
+		f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool { <-r.Context().Done(); return true }
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if _, err := NewClient(Implementation{Name: "c", Version: "1"}, &ClientOptions{Versions: sessionVersions}).Connect(ctx, f.transport()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if kinds := f.kinds(); !slices.Equal(kinds, []string{"POST initialize"}) {
+			t.Errorf("asked for %q", kinds)
+		}
+	})
+}
+
+// listenStream writes the acknowledgement of a subscription.
+func listenStream(w http.ResponseWriter, h *hit) {
+	events(w, `data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":`+h.id.raw+`},"notifications":`+string(rawMember(h.params, "notifications"))+"}}\n\n")
+}
+
+func TestHTTPClientListensAgain(t *testing.T) {
+	shows(t, "subs.stdio.relisten", "subs.close.abrupt", "http.sse.lost-stream", "caching.invalidate")
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeHTTP{t: t}
+		cut := make(chan string)
+		f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+			if h.method != "subscriptions/listen" {
+				return false
+			}
+			if h.n == 3 {
+				w.WriteHeader(503)
+				return true
+			}
+			listenStream(w, h)
+			select {
+			case text := <-cut:
+				if text == "end" {
+					io.WriteString(w, sseResult(h, `{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":`+h.id.raw+`}}`))
+				}
+			case <-r.Context().Done():
+			}
+			return true
+		}
+		cs := f.connect(t, nil, f.transport())
+		ctx := context.Background()
+		sub, err := cs.Listen(ctx, SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"file:///a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var changes []string
+		done := make(chan error)
+		go func() {
+			for c, err := range sub.Events(ctx) {
+				if err != nil {
+					done <- err
+					return
+				}
+				changes = append(changes, c.Method+c.URI)
+			}
+			done <- nil
+		}()
+		for range cs.Tools(ctx) {
+		}
+		time.Sleep(time.Minute)
+		for range 2 {
+			cut <- ""
+			time.Sleep(time.Minute)
+		}
+		for range cs.Tools(ctx) { // what was kept may be stale
+		}
+		cut <- "end"
+		if err := <-done; err != nil {
+			t.Errorf("ended in order: %v", err)
+		}
+		slices.Sort(changes)
+		if want := []string{"notifications/resources/updatedfile:///a", "notifications/resources/updatedfile:///a", "notifications/tools/list_changed", "notifications/tools/list_changed"}; !slices.Equal(changes, want) {
+			t.Errorf("changes %q", changes)
+		}
+		if n := len(f.of("POST tools/list")); n != 2 {
+			t.Errorf("the list was asked for %d times", n)
+		}
+		ids := map[string]bool{}
+		for _, h := range f.of("POST subscriptions/listen") {
+			ids[h.id.raw] = true
+		}
+		if len(ids) != 4 {
+			t.Errorf("ids %v", ids)
+		}
+		if gaps := f.gaps("POST subscriptions/listen"); len(gaps) != 3 || gaps[0] < 61*time.Second || gaps[1] < 60*time.Second || gaps[2] < 2*time.Second {
+			t.Errorf("asked for after %v", gaps)
+		}
+		cs.Close()
+	})
+}
+
+// A subscription that goes on being lost ends with an error, and one can be
+// closed at any time.
+func TestHTTPClientListensAgainWithinBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, c := range map[string]struct {
+			times  int
+			closes bool // the test closes it meanwhile
+			again  func(w http.ResponseWriter, h *hit)
+		}{
+			"cut at once": {6, false, func(w http.ResponseWriter, h *hit) { listenStream(w, h) }},
+			"down":        {6, false, func(w http.ResponseWriter, h *hit) { w.WriteHeader(503) }},
+			"401":         {2, false, func(w http.ResponseWriter, h *hit) { w.WriteHeader(401) }},
+			"404":         {2, false, func(w http.ResponseWriter, h *hit) { w.WriteHeader(404) }},
+			"an error": {2, false, func(w http.ResponseWriter, h *hit) {
+				events(w, `data: {"jsonrpc":"2.0","id":`+h.id.raw+`,"error":{"code":-32603,"message":"no"}}`+"\n\n")
+			}},
+			"closed": {2, true, func(w http.ResponseWriter, h *hit) { w.WriteHeader(503) }},
+		} {
+			f := &fakeHTTP{t: t}
+			f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+				switch {
+				case h.method != "subscriptions/listen":
+					return false
+				case h.n == 1:
+					listenStream(w, h)
+				default:
+					c.again(w, h)
+				}
+				return true
+			}
+			cs := f.connect(t, nil, f.transport())
+			sub, err := cs.Listen(context.Background(), SubscriptionFilter{ToolsListChanged: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.closes {
+				time.Sleep(1500 * time.Millisecond)
+				began := time.Now()
+				sub.Close()
+				if d := time.Since(began); d > 0 {
+					t.Errorf("%s: Close took %v", name, d)
+				}
+			}
+			for _, err = range sub.Events(context.Background()) {
+			}
+			if (err == nil) != c.closes || len(f.of("POST subscriptions/listen")) != c.times {
+				t.Errorf("%s: %v, asked %d times", name, err, len(f.of("POST subscriptions/listen")))
+			}
+			cs.Close()
+		}
+	})
 }
