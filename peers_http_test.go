@@ -90,6 +90,10 @@ func (p *peers) serveDemo(t *testing.T, args ...string) string {
 // TestPeersAsHTTPClients lets clients that nobody here wrote talk to our demo
 // server over Streamable HTTP, and those that still can over HTTP+SSE.
 func TestPeersAsHTTPClients(t *testing.T) {
+	shows(t, "http.endpoint.post", "http.endpoint.post-get", "http.post.notif-202", "http.post.request-content-type", "http.session.ascii",
+		"http.get.sse-or-405", "http.get.no-response", "http.sse.end-after-response", "http.sse.prime", "http.sse.accel-buffering",
+		"http.sse.no-resume", "http.resume.id-unique", "http.cancel.stream-close", "http.cancel.silent", "http.compat.sse-server",
+		"sse.endpoints", "sse.endpoint-event", "sse.message-event")
 	p := installPeers(t)
 	p.demo = filepath.Join(t.TempDir(), "mcp")
 	goBuild(t, "cmd/mcp", p.demo)
@@ -153,6 +157,7 @@ func (p *peers) runHTTPClient(t *testing.T, l leg, conversation string, steps []
 // TestPeersHTTPInspector has the inspector's command line use our demo server
 // at a URL.
 func TestPeersHTTPInspector(t *testing.T) {
+	shows(t, "http.endpoint.post", "lifecycle.version.server-echo", "sse.endpoints")
 	p := installPeers(t)
 	p.demo = filepath.Join(t.TempDir(), "mcp")
 	goBuild(t, "cmd/mcp", p.demo)
@@ -179,8 +184,8 @@ func TestPeersHTTPInspector(t *testing.T) {
 }
 
 // httpFixture is a server of ours whose calls take their time.
-func httpFixture(keepAlive time.Duration) *Server {
-	s := NewServer(Implementation{Name: "fixture", Version: "1.0.0"}, &ServerOptions{KeepAlive: keepAlive})
+func httpFixture() *Server {
+	s := NewServer(Implementation{Name: "fixture", Version: "1.0.0"}, nil)
 	count := func(ctx context.Context, req *Request, to int) (string, error) {
 		for i := range to {
 			select {
@@ -205,6 +210,15 @@ func httpFixture(keepAlive time.Duration) *Server {
 	AddTool(s, Tool{Name: "nap"}, func(ctx context.Context, req *Request, _ struct{}) (string, error) {
 		_, err := count(ctx, req, 30)
 		return "rested", err
+	})
+	type whereArgs struct {
+		Region string `json:"region" jsonschema:"x-mcp-header=Region"`
+	}
+	AddTool(s, Tool{Name: "where"}, func(_ context.Context, req *Request, in whereArgs) (string, error) {
+		if len(req.Header["Mcp-Param-Region"]) > 0 {
+			return in.Region + ", told in a header, too", nil
+		}
+		return in.Region, nil
 	})
 	AddTool(s, Tool{Name: "touch"}, func(ctx context.Context, _ *Request, _ struct{}) (string, error) {
 		s.ResourceUpdated("peers://watched")
@@ -237,11 +251,12 @@ func serveHTTP(t *testing.T, s *Server, opts *HTTPOptions) string {
 // TestPeersHTTPCut breaks connections between our server and clients that
 // nobody here wrote, and has the server close a stream itself.
 func TestPeersHTTPCut(t *testing.T) {
+	shows(t, "http.resume.replay", "http.resume.same-stream", "http.sse.server-disconnect")
 	p := installPeers(t)
 	for _, l := range []leg{{"ts1", Version20251125}, {"ts2", Version20251125}, {"gosdk", Version20251125}, {"mcpgo", Version20251125}} {
 		t.Run(l.peer, func(t *testing.T) {
 			t.Parallel()
-			tap, url := p.newHTTPTap(t, serveHTTP(t, httpFixture(0), nil)+"/mcp")
+			tap, url := p.newHTTPTap(t, serveHTTP(t, httpFixture(), nil)+"/mcp")
 			cut := map[string]bool{}
 			tap.http.cut = func(x *exchange, e *tapEvent) bool {
 				// mcp-go does not take up a stream that broke.
@@ -279,11 +294,12 @@ func TestPeersHTTPCut(t *testing.T) {
 
 // TestPeersHTTPLost ends a session of our server before its client knows.
 func TestPeersHTTPLost(t *testing.T) {
+	shows(t, "http.session.gone-404")
 	p := installPeers(t)
 	for _, l := range []leg{{"ts1", Version20251125}, {"ts2", Version20251125}, {"gosdk", Version20251125}, {"mcpgo", Version20251125}} {
 		t.Run(l.peer, func(t *testing.T) {
 			t.Parallel()
-			tap, url := p.newHTTPTap(t, serveHTTP(t, httpFixture(0), nil)+"/mcp")
+			tap, url := p.newHTTPTap(t, serveHTTP(t, httpFixture(), nil)+"/mcp")
 			said := map[string]string{"mcpgo": "session terminated (404)"}[l.peer]
 			if said == "" {
 				said = "no such session" // as our server says
@@ -312,32 +328,23 @@ func TestPeersHTTPLost(t *testing.T) {
 }
 
 // TestPeersHTTPModes has clients that nobody here wrote use our server where it
-// is without sessions or without streams, and be pinged by it.
+// is without sessions or without streams.
 func TestPeersHTTPModes(t *testing.T) {
+	shows(t, "http.get.sse-or-405")
 	p := installPeers(t)
 	for _, mode := range []struct {
 		name string
 		opts *HTTPOptions
-		keep time.Duration
-	}{{"stateless", &HTTPOptions{Stateless: true}, 0}, {"json", &HTTPOptions{JSON: true}, 0}, {"pinged", nil, 100 * time.Millisecond}} {
+	}{{"stateless", &HTTPOptions{Stateless: true}}, {"json", &HTTPOptions{JSON: true}}} {
 		for _, l := range []leg{{"ts1", Version20251125}, {"ts2", Version20250326}, {"gosdk", Version20251125}, {"mcpgo", Version20250618}} {
 			t.Run(mode.name+"/"+l.peer, func(t *testing.T) {
 				t.Parallel()
 				steps := []step{{"connect", `{"version":"` + l.version + `","server":"fixture"}`}, {"nap", `{"text":"rested"}`}, {"close", `null`}}
-				tap := p.runHTTPClient(t, l, "nap", steps, 0, serveHTTP(t, httpFixture(mode.keep), mode.opts)+"/mcp")
+				tap := p.runHTTPClient(t, l, "nap", steps, 0, serveHTTP(t, httpFixture(), mode.opts)+"/mcp")
 				for _, x := range tap.http.seen("") {
 					if mode.name == "stateless" && x.got.Get("Mcp-Session-Id") != "" || mode.name == "json" && x.method == "POST" && x.stream() {
 						t.Errorf("in mode %s: %s", mode.name, x)
 					}
-				}
-				pings := 0
-				for _, m := range tap.http.order[1] {
-					if m.Method == methodPing {
-						pings++
-					}
-				}
-				if (pings > 0) != (mode.keep > 0) {
-					t.Errorf("%d pings", pings)
 				}
 			})
 		}
@@ -388,6 +395,11 @@ func ts2Stateless(p *peers, dir string) *exec.Cmd {
 // TestPeersAsHTTPServers lets our client talk to servers that nobody here
 // wrote over HTTP.
 func TestPeersAsHTTPServers(t *testing.T) {
+	shows(t, "http.post.accept", "http.post.body-modern", "http.post.body-single", "http.post.headers", "http.post.client-both",
+		"http.post.client-responses", "http.header.version", "http.header.method", "http.header.name", "http.header.version-legacy",
+		"http.session.echo", "http.session.delete", "http.get.accept", "http.get.405-tolerated", "http.cancel.client-closes",
+		"http.cancel.explicit-legacy", "http.compat.fallback", "http.compat.sse-client-post", "http.compat.sse-client-endpoint",
+		"sse.client.post")
 	p := installPeers(t)
 	for _, l := range httpServerLegs {
 		t.Run(l.peer+"/"+l.version+"/"+l.name, func(t *testing.T) {
@@ -424,6 +436,7 @@ func (c *conversation) alone() {
 // TestPeersHTTPServersCut breaks connections to servers that nobody here wrote,
 // and ends a session of theirs before our client knows.
 func TestPeersHTTPServersCut(t *testing.T) {
+	shows(t, "http.resume.get", "http.resume.via-get-only", "http.session.reinitialize", "http.sse.no-resume")
 	p := installPeers(t)
 	for _, l := range []struct {
 		leg

@@ -60,7 +60,9 @@ func serveMCPGo() error {
 	})
 	tool("log", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		n := mcp.NewLoggingMessageNotification(mcp.LoggingLevel(r.GetString("level", "")), "", r.GetString("message", ""))
-		return mcp.NewToolResultText("logged"), s.SendLogMessageToClient(ctx, n)
+		err := s.SendLogMessageToClient(ctx, n)
+		time.Sleep(50 * time.Millisecond) // over HTTP this SDK loses a notice that its answer overtakes
+		return mcp.NewToolResultText("logged"), err
 	})
 	tool("touch", func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		s.SendNotificationToAllClients("notifications/resources/updated", object{"uri": "demo://readme"})
