@@ -1800,7 +1800,7 @@ func TestHTTPClientListensAgain(t *testing.T) {
 		if len(ids) != 4 {
 			t.Errorf("ids %v", ids)
 		}
-		if gaps := f.gaps("POST subscriptions/listen"); len(gaps) != 3 || gaps[0] < 61*time.Second || gaps[1] < 60*time.Second || gaps[2] < 2*time.Second {
+		if gaps := f.gaps("POST subscriptions/listen"); len(gaps) != 3 || gaps[0] < 61*time.Second || gaps[1] < 59*time.Second || gaps[2] < 2*time.Second {
 			t.Errorf("asked for after %v", gaps)
 		}
 		cs.Close()
@@ -1858,4 +1858,428 @@ func TestHTTPClientListensAgainWithinBounds(t *testing.T) {
 			cs.Close()
 		}
 	})
+}
+
+func TestHTTPClientCloses(t *testing.T) {
+	shows(t, "http.session.delete", "http.session.delete-405", "http.get.close-any")
+	synctest.Test(t, func(t *testing.T) {
+		for name, c := range map[string]struct {
+			end func(w http.ResponseWriter, r *http.Request)
+			max time.Duration
+		}{
+			"200":    {func(w http.ResponseWriter, r *http.Request) {}, 0},
+			"405":    {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(405) }, 0},
+			"404":    {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(404) }, 0},
+			"silent": {func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, closeTime},
+			"gone":   {func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, 0},
+		} {
+			f := &fakeHTTP{t: t}
+			f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+				switch {
+				case h.verb == "DELETE":
+					c.end(w, r)
+				case h.verb == "GET", h.name() == "stream":
+					events(w, ": open\n\n")
+					<-r.Context().Done()
+				case h.name() == "hang":
+					<-r.Context().Done()
+				case h.name() == "cut":
+					events(w, "retry: 3600000\nid: 1\n\n")
+				default:
+					return false
+				}
+				return true
+			}
+			cs := f.legacySession(t, nil)
+			var calls sync.WaitGroup
+			for _, name := range []string{"stream", "hang", "cut", "hang", "stream"} {
+				calls.Go(func() {
+					if _, err := callText(cs, name); !errors.Is(err, ErrClosed) {
+						t.Errorf("%s: %v", name, err)
+					}
+				})
+			}
+			time.Sleep(time.Second)
+			cs.Notify(context.Background(), "notifications/last", nil)
+			began := time.Now()
+			if err := cs.Close(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if d := time.Since(began); d > c.max {
+				t.Errorf("%s: Close took %v", name, d)
+			}
+			calls.Wait()
+			if kinds := f.kinds(); kinds[len(kinds)-1] != "DELETE" || len(f.of("DELETE")) != 1 || len(f.of("POST notifications/last")) != 1 {
+				t.Errorf("%s: asked for %q", name, kinds)
+			}
+			if _, err := callText(cs, "t"); !errors.Is(err, ErrClosed) {
+				t.Errorf("after Close: %v", err)
+			}
+		}
+	})
+}
+
+// The same with a real network, which has descriptors and goroutines of its
+// own, over HTTP/2, too, and at 2026-07-28.
+func TestHTTPClientClosesConnections(t *testing.T) {
+	for _, versions := range [][]string{nil, {Version20251125}} {
+		for _, http2 := range []bool{false, true} {
+			t.Run(fmt.Sprint(versions, http2), func(t *testing.T) {
+				leakCheck(t)
+				f := &fakeHTTP{t: t, versions: versions}
+				f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+					switch {
+					case h.method == "subscriptions/listen":
+						listenStream(w, h)
+					case h.verb == "GET", h.name() == "stream":
+						events(w, ": open\n\n")
+					case h.name() != "hang":
+						return false
+					}
+					<-r.Context().Done()
+					return true
+				}
+				server := httptest.NewUnstartedServer(f)
+				server.EnableHTTP2 = http2
+				server.StartTLS()
+				defer server.Close()
+				cs := f.connect(t, nil, &HTTP{URL: server.URL, Client: server.Client()})
+				if _, err := cs.Listen(context.Background(), SubscriptionFilter{ToolsListChanged: true}); err != nil {
+					t.Fatal(err)
+				}
+				var calls sync.WaitGroup
+				for range 10 {
+					for _, name := range []string{"stream", "hang"} {
+						calls.Go(func() { callText(cs, name) })
+					}
+				}
+				waitUntil(t, "the calls", func() bool { return len(f.of("POST tools/call")) == 20 })
+				began := time.Now()
+				cs.Close()
+				calls.Wait()
+				if d := time.Since(began); d > closeTime {
+					t.Errorf("Close took %v", d)
+				}
+			})
+		}
+	}
+}
+
+func TestHTTPClientKeepsSecrets(t *testing.T) {
+	shows(t, "http.session.client-care")
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		f := &fakeHTTP{t: t}
+		f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+			all := fmt.Sprint(h.header["Mcp-Session-Id"], " ", h.header.Get("Mcp-Session-Id"))
+			switch {
+			case h.method == "tools/call" && h.name() == "gone":
+				panic(http.ErrAbortHandler)
+			case h.method == "tools/call" && h.name() == "json":
+				reply(w, 500, "application/json", `{"jsonrpc":"2.0","id":`+h.id.raw+`,"error":{"code":-32603,"message":"in `+h.header.Get("Mcp-Session-Id")+`"}}`)
+			case h.method == "tools/call":
+				reply(w, 404, "text/plain", "there is no session "+all)
+			case h.verb == "GET" && h.n > 1, h.method == "notifications/mine":
+				reply(w, 500, "text/plain", "session "+all)
+			case h.verb == "GET":
+				events(w, "")
+			default:
+				return false
+			}
+			return true
+		}
+		f.versions = []string{Version20251125}
+		transport := f.transport()
+		transport.URL = "http://user:pass-secret@fake.example/mcp?key=key-secret"
+		transport.Header = http.Header{"X-Api-Key": {"header-secret"}}
+		transport.Logger = logger
+		cs := f.connect(t, &ClientOptions{Logger: logger}, transport)
+		cs.Notify(context.Background(), "notifications/mine", nil)
+		var texts []string
+		for _, name := range []string{"gone", "json", "404"} {
+			_, err := callText(cs, name)
+			var e *HTTPError
+			if errors.As(err, &e) {
+				texts = append(texts, e.Body)
+			}
+			texts = append(texts, fmt.Sprintf("%v %+v", err, err))
+		}
+		time.Sleep(time.Hour)
+		cs.Close()
+		_, err := (&HTTP{URL: "ftp://user:pass-secret@h/?key-secret"}).Connect(context.Background())
+		texts = append(texts, err.Error())
+		_, err = (&HTTP{URL: "http://user:pass-secret@h:port/?key-secret"}).Connect(context.Background())
+		texts = append(texts, err.Error(), log.String())
+		if !strings.Contains(log.String(), "not delivered") || !strings.Contains(log.String(), "stream is lost") {
+			t.Errorf("the log lacks something:\n%s", &log)
+		}
+		for _, text := range texts {
+			for _, secret := range []string{"session-number", "-secret"} {
+				if strings.Contains(text, secret) {
+					t.Errorf("%s is in %s", secret, text)
+				}
+			}
+		}
+	})
+}
+
+// tokens is an Authorizer with one token after the other.
+type tokens struct {
+	mu         sync.Mutex
+	now        int
+	challenged []int // statuses
+	refuse     error
+	again      bool
+	authorize  error
+}
+
+func (a *tokens) Authorize(_ context.Context, r *http.Request) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r.Header.Set("Authorization", fmt.Sprintf("Bearer token-%d", a.now))
+	return a.authorize
+}
+
+func (a *tokens) Challenge(_ context.Context, r *http.Response) (bool, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.now++
+	a.challenged = append(a.challenged, r.StatusCode)
+	if r.Header.Get("WWW-Authenticate") == "" {
+		return false, errors.New("no challenge")
+	}
+	return a.again, a.refuse
+}
+
+func TestHTTPClientAuthorizes(t *testing.T) {
+	broken := errors.New("the user said no")
+	for name, c := range map[string]struct {
+		auth   *tokens
+		status int
+		good   string // the token that the server takes
+		ok     bool
+		n      int // requests of the first message
+		err    error
+	}{
+		"good":               {&tokens{}, 401, "token-0", true, 1, nil},
+		"once more":          {&tokens{again: true}, 401, "token-1", true, 2, nil},
+		"403, once more":     {&tokens{again: true}, 403, "token-1", true, 2, nil},
+		"never again":        {&tokens{}, 401, "token-9", false, 1, nil},
+		"no loop":            {&tokens{again: true}, 401, "token-9", false, 2, nil},
+		"403, no loop":       {&tokens{again: true}, 403, "token-9", false, 2, nil},
+		"the challenge":      {&tokens{refuse: broken, again: true}, 401, "token-9", false, 1, broken},
+		"no credentials":     {&tokens{authorize: broken}, 401, "token-0", false, 0, broken},
+		"401 without tokens": {nil, 401, "token-0", false, 1, nil},
+	} {
+		f := &fakeHTTP{t: t}
+		f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+			if h.header.Get("Authorization") == "Bearer "+c.good {
+				return false
+			}
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			reply(w, c.status, "application/json", `{"jsonrpc":"2.0","id":`+h.id.raw+`,"error":{"code":-32001,"message":"who?"}}`)
+			return true
+		}
+		transport := f.transport()
+		if c.auth != nil {
+			transport.Auth = c.auth
+		}
+		cs, err := NewClient(Implementation{Name: "c", Version: "1"}, nil).Connect(context.Background(), transport)
+		if err == nil {
+			cs.Close()
+		}
+		var e *HTTPError
+		switch {
+		case (err == nil) != c.ok || len(f.all()) != c.n || c.err != nil && !errors.Is(err, c.err):
+			t.Errorf("%s: %v, asked for %q", name, err, f.kinds())
+		case !c.ok && c.err == nil && (!errors.As(err, &e) || e.Status != c.status):
+			t.Errorf("%s: %v", name, err)
+		}
+		if hits := f.all(); len(hits) == 2 && hits[0].body != hits[1].body {
+			t.Errorf("%s: another body the second time", name)
+		}
+	}
+}
+
+// Credentials are asked for with every request: the stream, notifications and
+// DELETE, too; one failure of theirs fails one call.
+func TestHTTPClientAuthorizesAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		auth := &tokens{}
+		f := &fakeHTTP{t: t}
+		cs := f.legacySession(t, func(h *HTTP) { h.Auth = auth })
+		callText(cs, "t")
+		auth.mu.Lock()
+		auth.authorize = errors.New("the user said no")
+		auth.mu.Unlock()
+		if _, err := callText(cs, "t"); !errors.Is(err, auth.authorize) {
+			t.Error(err)
+		}
+		auth.mu.Lock()
+		auth.authorize = nil
+		auth.mu.Unlock()
+		if _, err := callText(cs, "t"); err != nil {
+			t.Error(err)
+		}
+		cs.Close()
+		for _, h := range f.all() {
+			if h.header.Get("Authorization") != "Bearer token-0" {
+				t.Errorf("%s without credentials", h.kind())
+			}
+		}
+		if kinds := f.kinds(); len(kinds) != 6 {
+			t.Errorf("asked for %q", kinds)
+		}
+	})
+}
+
+// What a client of the user's says counts: its Timeout, its Transport, its
+// Jar.
+func TestHTTPClientUsesTheUsersClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeHTTP{t: t}
+		f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+			if h.name() == "hang" {
+				<-r.Context().Done()
+			}
+			return h.name() == "hang"
+		}
+		transport := f.transport()
+		transport.Client.Timeout = time.Second
+		cs := f.connect(t, nil, transport)
+		began := time.Now()
+		if _, err := callText(cs, "hang"); err == nil || time.Since(began) != time.Second || errors.Is(err, ErrClosed) {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		if text, err := callText(cs, "t"); text != "ok" || err != nil {
+			t.Errorf("the next call: %q, %v", text, err)
+		}
+		if transport.Client.CheckRedirect != nil {
+			t.Error("the user's client was changed")
+		}
+		cs.Close()
+	})
+}
+
+// What the server asks and tells on the stream of a call.
+func TestHTTPClientHearsTheServer(t *testing.T) {
+	shows(t, "http.post.client-responses", "http.streams.multiple", "batch.sse.batched-replies", "batch.post.body", "batch.initialize-excluded")
+	synctest.Test(t, func(t *testing.T) {
+		for _, version := range []string{Version20250326, Version20251125} {
+			asks := `{"jsonrpc":"2.0","id":"q1","method":"roots/list"}`
+			tells := `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`
+			responses := make(chan *hit, 4)
+			f := &fakeHTTP{t: t, versions: []string{version}}
+			f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+				switch {
+				case h.method == "tools/call" && version == Version20250326:
+					answer := `{"jsonrpc":"2.0","id":` + h.id.raw + `,"result":{"content":[{"type":"text","text":"ok"}]}}`
+					events(w, "data: ["+asks+","+tells+",{\"jsonrpc\":\"2.0\",\"id\":\"q2\",\"method\":\"ping\"}]\n\n")
+					<-responses
+					events(w, "id: 1\ndata: ["+tells+","+answer+"]\n\n")
+				case h.method == "tools/call":
+					events(w, "data: "+asks+"\n\ndata: "+tells+"\n\n")
+					<-responses
+					events(w, "data: "+tells+"\n\n"+sseResult(h, okResult))
+				case h.verb == "POST" && h.method == "":
+					w.WriteHeader(202)
+					responses <- h
+				default:
+					return false
+				}
+				return true
+			}
+			told := 0
+			cs := f.connect(t, &ClientOptions{
+				Versions: sessionVersions, Log: func(context.Context, *LogParams) { told++ },
+				Roots: func(context.Context) ([]Root, error) { return []Root{{URI: "file:///r"}}, nil },
+			}, f.transport())
+			time.Sleep(time.Second)
+			if text, err := callText(cs, "t"); text != "ok" || err != nil || told != 2 {
+				t.Errorf("%s: %q, %v, told %d", version, text, err, told)
+			}
+			time.Sleep(time.Hour)
+			if n := len(f.of("GET")); n != 1 { // the stream needs no taking up
+				t.Errorf("%s: %d times GET", version, n)
+			}
+			for _, h := range f.all() {
+				members, batch := splitBatch([]byte(h.body))
+				if h.verb == "POST" && h.method == "" && (!strings.Contains(h.body, `"q1"`) || h.header.Get("Mcp-Session-Id") != "session-number-1") {
+					t.Errorf("%s: an answer: %s", version, h.body)
+				}
+				if batch != (version == Version20250326 && h.verb == "POST" && h.method == "") {
+					t.Errorf("%s: %s", version, h.body)
+				}
+				if !batch {
+					continue
+				}
+				for member := range members {
+					if _, isResponse, bad := decodeMessage(member); !isResponse || bad != nil {
+						t.Errorf("%s: %s", version, h.body)
+					}
+				}
+			}
+			cs.Close()
+		}
+	})
+}
+
+func TestHTTPClientSharesNothing(t *testing.T) {
+	shows(t, "caching.scope.private")
+	f := &fakeHTTP{t: t}
+	ctx := context.Background()
+	client := NewClient(Implementation{Name: "c", Version: "1"}, nil)
+	for _, token := range []string{"Bearer a", "Bearer b"} {
+		transport := f.transport()
+		transport.Header = http.Header{"Authorization": {token}}
+		cs, err := client.Connect(ctx, transport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			for range cs.Tools(ctx) {
+			}
+		}
+		cs.Close()
+	}
+	lists := f.of("POST tools/list")
+	if len(lists) != 2 || lists[0].header.Get("Authorization") == lists[1].header.Get("Authorization") {
+		t.Errorf("asked for %q", f.kinds())
+	}
+}
+
+// With many messages at once each call gets its own answer.
+func TestHTTPClientManyCalls(t *testing.T) {
+	for _, versions := range [][]string{nil, {Version20251125}} {
+		f := &fakeHTTP{t: t, versions: versions}
+		f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+			if h.method != "tools/call" {
+				return false
+			}
+			text := `{"resultType":"complete","content":[{"type":"text","text":"` + h.name() + `"}]}`
+			if len(h.name())%2 == 0 {
+				result(w, h, text)
+			} else {
+				events(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/mine\"}\n\n"+sseResult(h, text))
+			}
+			return true
+		}
+		server := httptest.NewServer(f)
+		cs := f.connect(t, nil, &HTTP{URL: server.URL})
+		var calls sync.WaitGroup
+		for n := range 32 {
+			calls.Go(func() {
+				for i := range 20 {
+					name := fmt.Sprintf("%d-%d", n, i)
+					if text, err := callText(cs, name); text != name || err != nil {
+						t.Errorf("%s: %q, %v", name, text, err)
+					}
+				}
+			})
+		}
+		calls.Wait()
+		cs.Close()
+		server.Close()
+	}
 }
