@@ -152,7 +152,11 @@ const (
 func (p *pair) run(ctx context.Context) error {
 	clientEnded, serverEnded := make(chan error, 1), make(chan error, 1)
 	go func() { clientEnded <- p.fromClient(ctx) }()
-	go func() { serverEnded <- p.fromServer(ctx) }()
+	quiet := make(chan struct{}) // nothing goes to the client any more
+	go func() {
+		defer close(quiet)
+		serverEnded <- p.fromServer(ctx)
+	}()
 	var err error
 	select {
 	case <-ctx.Done():
@@ -165,6 +169,10 @@ func (p *pair) run(ctx context.Context) error {
 		}
 	}
 	closed := p.server.Close()
+	select {
+	case <-quiet:
+	case <-time.After(lastAnswers): // the client does not read
+	}
 	p.client.Close()
 	if errors.Is(err, io.EOF) {
 		err = nil
@@ -223,10 +231,15 @@ func (p *pair) refuse(ctx context.Context, frame []byte, id json.RawMessage, bad
 		p.trace.message(fromClient, frame)
 		p.trace.message(fromServer, answer)
 	}
-	p.mu.Lock()
-	delete(p.open, string(id))
-	p.mu.Unlock()
 	p.toClient(ctx, answer)
+	p.answered(id)
+}
+
+// answered notes that the client has its answer.
+func (p *pair) answered(id json.RawMessage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, string(id))
 }
 
 func (p *pair) fromServer(ctx context.Context) error {
@@ -242,13 +255,12 @@ func (p *pair) fromServer(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		if m := parseMessage(frame); m["method"] == nil {
-			p.mu.Lock()
-			delete(p.open, string(m["id"]))
-			p.mu.Unlock()
-		}
+		m := parseMessage(frame) // before the frame is given away
 		if err := p.toClient(ctx, frame); err != nil {
 			return err
+		}
+		if m["method"] == nil {
+			p.answered(m["id"])
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"mcpkit/mcp"
@@ -356,10 +357,12 @@ func (g *guide) known(ctx context.Context) (got string, err error) {
 // refusal wants prompts of a server that has none.
 func (g *guide) refusal(ctx context.Context) (string, error) {
 	s := mcp.NewServer(mcp.Implementation{Name: "bare", Version: version}, nil)
-	asked := false
+	var asked atomic.Bool
 	s.Use(func(next mcp.Handler) mcp.Handler {
 		return func(ctx context.Context, req *mcp.Request) (any, error) {
-			asked = asked || req.Method == "prompts/get"
+			if req.Method == "prompts/get" {
+				asked.Store(true)
+			}
 			return next(ctx, req)
 		}
 	})
@@ -373,7 +376,7 @@ func (g *guide) refusal(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer cs.Close()
-	if _, err := cs.GetPrompt(ctx, "greet", nil); !errors.Is(err, errors.ErrUnsupported) || asked {
+	if _, err := cs.GetPrompt(ctx, "greet", nil); !errors.Is(err, errors.ErrUnsupported) || asked.Load() {
 		return "", fmt.Errorf("not refused here, but %v", err)
 	}
 	_, err = cs.With(mcp.CallOptions{Insist: true}).GetPrompt(ctx, "greet", nil)
