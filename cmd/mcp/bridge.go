@@ -102,7 +102,7 @@ func (j *junction) join(ctx context.Context) error {
 
 // server is the transport to the server.
 func (j *junction) server() mcp.Transport {
-	return j.target.transport(j.trace, func(line string) { fmt.Fprintln(j.err, line) })
+	return j.target.transport(j.trace, func(line string) { fmt.Fprintln(j.err, line) }, j.err)
 }
 
 // stdio is the transport to the client that has started this program.

@@ -23,7 +23,7 @@ import (
 // demo serves one client over standard input and output, or any number over
 // HTTP.
 func demo(ctx context.Context, args []string, stderr io.Writer) error {
-	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	logger := warnings(stderr)
 	page, addr := 0, ""
 	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // run prints the error

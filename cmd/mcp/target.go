@@ -3,7 +3,8 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os/exec"
@@ -124,20 +125,18 @@ func (t *target) secrets() (all []string) {
 }
 
 // transport is the way to the server. What a child writes to standard error
-// goes to stderr, a line a call; tr may be nil.
-func (t *target) transport(tr *tracer, stderr func(line string)) mcp.Transport {
+// goes to stderr, a line a call; what is noticed on the way over HTTP goes to
+// log. tr may be nil.
+func (t *target) transport(tr *tracer, stderr func(line string), log io.Writer) mcp.Transport {
 	if t.url == "" {
 		child := &mcp.Command{Cmd: exec.Command(t.command[0], t.command[1:]...), Stderr: stderr}
 		child.Cmd.Env = t.env
 		return tr.transport(child)
 	}
-	return &mcp.HTTP{URL: t.url, Header: t.header, Client: tr.client()}
+	return &mcp.HTTP{URL: t.url, Header: t.header, Client: tr.client(), Logger: warnings(log)}
 }
 
-// String is how the target is called, without secrets.
-func (t *target) String() string {
-	if t.url != "" {
-		return hideText(t.url)
-	}
-	return fmt.Sprint(t.command[0])
+// warnings is a logger for people.
+func warnings(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

@@ -132,7 +132,7 @@ func (v *visit) run(ctx context.Context) error {
 		if v.stderr {
 			fmt.Fprintln(v.err, line)
 		}
-	}))
+	}, v.err))
 	if err == nil {
 		// How the server exits is no matter once it has answered.
 		defer cs.Close()
