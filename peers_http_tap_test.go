@@ -447,3 +447,73 @@ func (p *tap) checkModernHeaders(x *exchange, m *wireMessage) {
 		p.t.Errorf("a resumption: %s", x)
 	}
 }
+
+// TestPeersHTTPTap shows that the rules of HTTP find what they are there for.
+func TestPeersHTTPTap(t *testing.T) {
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}`
+	modern := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a",` + meta + `}}`
+	answer := `{"jsonrpc":"2.0","id":1,"result":{}}`
+	header := func(pairs ...string) http.Header {
+		h := http.Header{}
+		for i := 0; i < len(pairs); i += 2 {
+			h.Set(pairs[i], pairs[i+1])
+		}
+		return h
+	}
+	stream, object := []string{"Content-Type", "text/event-stream"}, []string{"Content-Type", "application/json"}
+	both := []string{"Content-Type", "application/json", "Accept", "application/json, text/event-stream"}
+	events := func(all ...tapEvent) *exchange {
+		x := &exchange{method: "POST", path: "/mcp", posted: messagesIn([]byte(call)), status: 200, got: header(stream...), events: all}
+		for _, e := range all {
+			x.told = append(x.told, messagesIn([]byte(e.data))...)
+		}
+		return x
+	}
+	prime, end := tapEvent{id: "1"}, tapEvent{id: "2", data: answer}
+	for _, c := range []struct {
+		name   string
+		rev    *revision
+		client bool
+		x      *exchange
+		want   string // part of what the tap says; "": nothing
+	}{
+		{"stream", rev20251125, false, events(prime, end), ""},
+		{"no first event", rev20251125, false, events(end), "the first event"},
+		{"an early first event", rev20250618, false, events(prime, end), "an event without data"},
+		{"id twice", rev20251125, false, events(prime, tapEvent{id: "2", data: `{"jsonrpc":"2.0","method":"x"}`}, end), "was used before"},
+		{"more after the answer", rev20251125, false, events(prime, end, tapEvent{id: "3", data: `{"jsonrpc":"2.0","method":"x"}`}), "does not end the stream"},
+		{"another's answer", rev20251125, false, events(prime, tapEvent{id: "2", data: `{"jsonrpc":"2.0","id":2,"result":{}}`}), "does not end the stream"},
+		{"id at 2026-07-28", rev20260728, false, events(end), "an id or retry"},
+		{"buffered", rev20260728, false, events(tapEvent{data: answer}), "no X-Accel-Buffering"},
+		{"type", rev20251125, false, &exchange{method: "POST", path: "/mcp", posted: messagesIn([]byte(call)), status: 200, got: header("Content-Type", "text/plain")}, "an answer of type"},
+		{"session", rev20251125, false, &exchange{method: "POST", path: "/mcp", posted: messagesIn([]byte(call)), status: 200, got: header("Content-Type", "application/json", "Mcp-Session-Id", "1")}, "a session id"},
+		{"status", rev20260728, false, &exchange{method: "POST", path: "/mcp", posted: messagesIn([]byte(modern)), status: 200, got: header(object...),
+			told: messagesIn([]byte(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":""}}`))}, "200 with code"},
+		{"notification", rev20251125, false, &exchange{method: "POST", path: "/mcp", posted: messagesIn([]byte(`{"jsonrpc":"2.0","method":"x"}`)), status: 200}, "a notification"},
+		{"answer to GET", rev20250618, false, &exchange{method: "GET", path: "/mcp", status: 200, got: header(stream...), told: messagesIn([]byte(answer))}, "on the stream of a GET"},
+		{"first of HTTP+SSE", rev20241105, false, &exchange{method: "GET", path: "/sse", status: 200, got: header(stream...), events: []tapEvent{{name: "message"}}}, "is not endpoint"},
+
+		{"call", rev20260728, true, &exchange{method: "POST", posted: messagesIn([]byte(modern)),
+			sent: header(append(both, "Mcp-Method", "tools/call", "Mcp-Name", "a", "Mcp-Protocol-Version", "2026-07-28")...)}, ""},
+		{"name", rev20260728, true, &exchange{method: "POST", posted: messagesIn([]byte(modern)),
+			sent: header(append(both, "Mcp-Method", "tools/call", "Mcp-Protocol-Version", "2026-07-28")...)}, "the headers of"},
+		{"accept", rev20250326, true, &exchange{method: "POST", posted: messagesIn([]byte(call)), sent: header(object...)}, "Accept"},
+		{"batch", rev20250326, true, &exchange{method: "POST", posted: messagesIn([]byte("[" + call + "," + call + "]")), sent: header(both...)}, "the body"},
+		{"version", rev20251125, true, &exchange{method: "POST", posted: messagesIn([]byte(call)), sent: header(both...)}, "the version"},
+		{"no session", rev20250326, true, &exchange{method: "DELETE", sent: header("Mcp-Session-Id", "1")}, "the session id"},
+		{"not deleted", rev20250326, true, &exchange{method: "POST", posted: messagesIn([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`)), sent: header(both...),
+			got: header("Mcp-Session-Id", "1")}, "0 times DELETE"},
+	} {
+		found := new(tapErrors)
+		p := &tap{t: found, http: &httpTap{exchanges: []*exchange{c.x}}}
+		if c.client {
+			p.checkClientHTTP(c.rev)
+		} else {
+			p.checkServerHTTP(c.rev)
+		}
+		if all := strings.Join(*found, "\n"); (all == "") != (c.want == "") || !strings.Contains(all, c.want) {
+			t.Errorf("%s: the tap says %q, want %q", c.name, all, c.want)
+		}
+	}
+}
