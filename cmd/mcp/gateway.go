@@ -186,12 +186,18 @@ func (g *gateway) open(w http.ResponseWriter, r *http.Request, m message, line [
 	c := g.launch(w, r, m["id"], false)
 	g.mu.Lock()
 	g.opening--
-	if c != nil && !g.ended {
+	ended := g.ended
+	if c != nil && !ended {
 		c.id = rand.Text()
 		g.sessions[c.id] = c
 	}
 	g.mu.Unlock()
-	if c == nil {
+	switch {
+	case c == nil:
+		return
+	case ended:
+		c.conn.Close()
+		refuse(w, http.StatusServiceUnavailable, m["id"], mcp.CodeInternalError, "the bridge ends")
 		return
 	}
 	w.Header().Set("Mcp-Session-Id", c.id)

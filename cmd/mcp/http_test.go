@@ -180,6 +180,33 @@ func TestVerbsHeader(t *testing.T) {
 	}
 }
 
+// Being told to stop ends a verb over HTTP as it does over stdio, and the
+// server hears of it.
+func TestVerbsURLInterrupted(t *testing.T) {
+	base := served(t)
+	for _, c := range []struct {
+		args, stderr string
+		code         int
+	}{
+		{"call wait --version 2025-11-25 URL/mcp", "mcp: interrupted\n", 1},
+		{"call wait URL/mcp", "mcp: interrupted\n", 1},
+		{"call wait URL/sse", "mcp: interrupted\n", 1},
+		{"listen URL/mcp", "", 0},
+		{"log info wait URL/mcp", "", 0},
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(200*time.Millisecond, cancel)
+		var stdout, stderr bytes.Buffer
+		code := run(ctx, strings.Fields(strings.ReplaceAll(c.args, "URL", base)), strings.NewReader(""), &stdout, &stderr)
+		if code != c.code || stdout.Len() > 0 || stderr.String() != c.stderr {
+			t.Errorf("mcp %s: exit code %d\n%s%s", c.args, code, &stdout, &stderr)
+		}
+	}
+	if code, stdout, stderr := runs(t, "", "call", "requests", base+"/mcp"); !strings.Contains(stdout, `"(cancelled)":`) {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
 // A writer that can be read while it is written to.
 type sharedBuffer struct {
 	mu sync.Mutex
