@@ -313,7 +313,7 @@ func (p *tap) checkServerHTTP(rev *revision) {
 			}
 		case x.method == "POST":
 			p.checkPostAnswer(rev, x, m)
-		case x.method == "GET" && !x.stream() && x.status != http.StatusMethodNotAllowed:
+		case x.method == "GET" && !x.stream() && x.status != http.StatusMethodNotAllowed && !(x.status == http.StatusNotFound && x.sent.Get("Mcp-Session-Id") != ""):
 			fail("a GET")
 		}
 		if sid := x.got.Get("Mcp-Session-Id"); sid != "" && (rev.modern || m == nil || m.Method != methodInitialize ||
