@@ -2283,3 +2283,65 @@ func TestHTTPClientManyCalls(t *testing.T) {
 		server.Close()
 	}
 }
+
+// Over HTTP+SSE a refused message fails its call only, and the session ends
+// with its stream; with Restart there is another one.
+func TestHTTPClientOldTransportEnds(t *testing.T) {
+	shows(t, "sse.client.post", "http.compat.sse-client-endpoint")
+	synctest.Test(t, func(t *testing.T) {
+		out, cut := make(chan string, 16), make(chan bool)
+		f := &fakeHTTP{t: t}
+		f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+			switch {
+			case h.verb == "GET":
+				events(w, "event: endpoint\ndata: ?sessionId=the-session-secret\n\n")
+				for {
+					select {
+					case text := <-out:
+						events(w, text)
+					case <-cut:
+						return true
+					case <-r.Context().Done():
+						return true
+					}
+				}
+			case r.URL.RawQuery == "":
+				w.WriteHeader(405)
+			case h.name() == "refused":
+				reply(w, 500, "text/plain", "broken in the-session-secret")
+			case h.name() == "gone":
+				panic(http.ErrAbortHandler)
+			default:
+				w.WriteHeader(202)
+				if h.method == "initialize" {
+					out <- sseResult(h, `{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"f","version":"1"}}`)
+				} else if !h.id.IsZero() && h.name() != "hang" {
+					out <- sseResult(h, okResult)
+				}
+			}
+			return true
+		}
+		for _, restart := range []bool{false, true} {
+			cs := f.connect(t, &ClientOptions{Restart: restart}, f.transport())
+			for name, text := range map[string]string{"refused": "500 Internal Server Error", "gone": "unexpected EOF"} {
+				if _, err := callText(cs, name); err == nil || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "secret") {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			failed := make(chan error)
+			go func() {
+				_, err := callText(cs, "hang")
+				failed <- err
+			}()
+			synctest.Wait()
+			cut <- true
+			if err := <-failed; !errors.Is(err, ErrClosed) {
+				t.Errorf("the call in flight: %v", err)
+			}
+			if text, err := callText(cs, "t"); (err == nil) != restart || restart && text != "ok" {
+				t.Errorf("after it: %q, %v", text, err)
+			}
+			cs.Close()
+		}
+	})
+}
