@@ -1274,6 +1274,7 @@ func (p *posted) initialize(m Message) {
 		return
 	}
 	kept := false
+	ss.passing = h.opts.Stateless
 	ps := p.stream(m, ss)
 	conn := ps.conn
 	defer func() {

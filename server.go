@@ -498,6 +498,7 @@ type ServerSession struct {
 	lastMeta *metaFacts         // the newest facts from _meta, to decode them once
 	declared ServerCapabilities // by initialize
 	watcher  *watcher           // of the legacy session
+	passing  bool               // it ends with its one request; constant
 
 	ready   atomic.Bool   // the legacy client said that it is initialized
 	begun   chan struct{} // closed then
@@ -890,6 +891,24 @@ func (s *Server) dispatch(ctx context.Context, req *Request) (any, error) {
 	return result, s.pagesRequired(req, err)
 }
 
+// withoutNews returns c without what needs a way to a client that asks for
+// nothing.
+func (c ServerCapabilities) withoutNews() ServerCapabilities {
+	for _, list := range []**ListCapability{&c.Tools, &c.Prompts} {
+		if *list != nil {
+			quiet := **list
+			quiet.ListChanged = false
+			*list = &quiet
+		}
+	}
+	if c.Resources != nil {
+		quiet := *c.Resources
+		quiet.ListChanged, quiet.Subscribe = false, false
+		c.Resources = &quiet
+	}
+	return c
+}
+
 // initialize opens the session of a legacy client
 // (2025-11-25 basic/lifecycle).
 func (s *Server) initialize(_ context.Context, req *Request) (any, error) {
@@ -926,6 +945,9 @@ func (s *Server) initialize(_ context.Context, req *Request) (any, error) {
 	s.mu.RLock()
 	ss.declared = s.capabilities()
 	s.mu.RUnlock()
+	if ss.passing {
+		ss.declared = ss.declared.withoutNews()
+	}
 	s.watchSession(ss)
 	ss.core.keepAlive(s.opts.KeepAlive)
 	return &InitializeResult{

@@ -62,7 +62,7 @@ func (h *HTTPHandler) getSSE(w http.ResponseWriter, r *http.Request, s *Server) 
 	}
 	h.leave(ss) // an open stream is nothing that Shutdown waits for
 	g := &getStream{conn: h.openStream(w, r)}
-	hs.ss, ss.core.out = ss, sseStream{g}
+	hs.ss, ss.core.out = ss, sseStream{g, ss.core}
 	defer func() {
 		g.end(0)
 		h.mu.Lock()
@@ -125,12 +125,15 @@ func (h *HTTPHandler) postSSE(w http.ResponseWriter, r *http.Request, s *Server)
 }
 
 // sseStream is the way out of a session.
-type sseStream struct{ g *getStream }
+type sseStream struct {
+	g    *getStream
+	core *session
+}
 
 func (s sseStream) room(context.Context) error { return nil }
 
 func (s sseStream) put(frame []byte) error {
-	if !s.g.event("message", frame) {
+	if s.core.ctx.Err() != nil || !s.g.event("message", frame) {
 		s.g.end(0) // the session ends with its stream
 		return ErrClosed
 	}
