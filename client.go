@@ -235,7 +235,8 @@ type link struct {
 	client *Client
 	life   *life // nil without Restart
 	core   *session
-	unsure atomic.Bool // what it speaks is only known from before
+	unsure atomic.Bool   // what it speaks is only known from before
+	turn   chan struct{} // holds one: who finds out, meanwhile
 
 	mu     sync.Mutex
 	server ServerInfo
@@ -314,6 +315,7 @@ func (c *Client) reconnect(ctx context.Context, t Transport, life *life, known *
 	rev := revisionOf(known.ProtocolVersion)
 	if rev.modern {
 		cs.link.met(*known, rev)
+		cs.link.turn = make(chan struct{}, 1)
 		cs.link.unsure.Store(true)
 		return cs, nil
 	}
@@ -727,14 +729,39 @@ func (cs *ClientSession) Call(ctx context.Context, method string, params, result
 
 // call is Call on the connection that cs has.
 func (cs *ClientSession) call(ctx context.Context, method string, params, result any) error {
-	rev := cs.link.revision()
-	err := cs.callAt(ctx, rev, method, params, result)
+	unsure := cs.link.unsure.Load()
+	if unsure {
+		if err := cs.makeSure(ctx, false); err != nil {
+			return doing(method, err)
+		}
+	}
+	err := cs.callAt(ctx, cs.link.revision(), method, params, result)
 	var refused *Error
-	if errors.As(err, &refused) && refused.Code == CodeUnsupportedProtocolVersion && cs.link.unsure.Swap(false) {
-		if _, other := cs.negotiate(ctx); other != nil {
+	if unsure && errors.As(err, &refused) && refused.Code == CodeUnsupportedProtocolVersion {
+		if other := cs.makeSure(ctx, true); other != nil {
 			return errors.Join(err, other)
 		}
 		return cs.callAt(ctx, cs.link.revision(), method, params, result) // it was refused unseen
+	}
+	return err
+}
+
+// makeSure negotiates with a server that is not what it was known as, if wrong
+// says so and no other call has done it. It waits for one that does it now.
+func (cs *ClientSession) makeSure(ctx context.Context, wrong bool) error {
+	l := cs.link
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if !wrong || !l.unsure.Load() {
+		return nil
+	}
+	_, err := cs.negotiate(ctx)
+	if err == nil {
+		l.unsure.Store(false)
 	}
 	return err
 }
@@ -2217,6 +2244,9 @@ func (cs *ClientSession) subscribe(ctx context.Context, uris []string) error {
 		if err := cs.call(ctx, methodSubscribe, &SubscribeParams{URI: uri}, nil); err != nil {
 			return err
 		}
+	}
+	if cs.link.lost() { // it has ended its subscriptions, and will not end this one
+		return doing("listen", ErrClosed)
 	}
 	return nil
 }
