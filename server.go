@@ -255,7 +255,11 @@ func Handle[P, R any](s *Server, method string, h func(ctx context.Context, req 
 		if err != nil {
 			return nil, Errorf(CodeInvalidParams, "%v", err)
 		}
-		return h(ctx, req, p)
+		r, err := h(ctx, req, p)
+		if err == nil && reflect.TypeFor[R]().Kind() == reflect.Struct {
+			return &r, nil // so that members that encode themselves by a pointer do, as big.Int
+		}
+		return r, err
 	})
 }
 
@@ -426,13 +430,19 @@ func (ss *ServerSession) awaitInitialized(ctx context.Context) error {
 const maxOpenPages = 1000
 
 // openPage notes a url elicitation of the session. Its id is unique within the
-// server (2025-11-25 client/elicitation).
+// server (2025-11-25 client/elicitation); the same client may be sent there
+// again, until it is done.
 func (ss *ServerSession) openPage(id string) error {
 	s := ss.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pages[id] != nil {
+	switch owner := s.pages[id]; {
+	case owner == ss:
+		return nil
+	case owner != nil:
 		return fmt.Errorf("elicitationId %q is in use", id)
+	case ss.core.ctx.Err() != nil: // nobody would forget it
+		return ErrClosed
 	}
 	if len(ss.pages) == maxOpenPages {
 		delete(s.pages, ss.pages[0])
@@ -457,7 +467,8 @@ func (ss *ServerSession) closePage(id string) bool {
 	return true
 }
 
-// settle forgets a url elicitation that the user does not want.
+// settle forgets a url elicitation that the user does not want, or, with a nil
+// answer, may never have seen.
 func (ss *ServerSession) settle(q InputRequest, answer json.RawMessage) {
 	if q.Method != methodElicit {
 		return
@@ -1991,6 +2002,7 @@ func (r *Request) askNow(ctx context.Context, questions InputRequests) (InputRes
 		}
 		if a.err != nil {
 			failed = a.err
+			r.Session().settle(questions[a.key], nil)
 			continue
 		}
 		answers[a.key] = a.answer
@@ -2039,7 +2051,7 @@ func (r *Request) questionParams(q InputRequest) (json.RawMessage, error) {
 		if r.rev.modern {
 			return nil, missingCapability(*missing)
 		}
-		caps, _ := encodeAt(nil, missing, r.rev)
+		caps, _ := encodeAt(nil, missing, rev20251125) // which has all that any has
 		return nil, fmt.Errorf("the client did not declare %s, which %s needs", caps, q.Method)
 	}
 	var params json.RawMessage
@@ -2926,7 +2938,7 @@ func (s *Server) watchSession(ss *ServerSession) {
 			ss.core.notify(ss.core.ctx, ss.core.out, method, p, rev)
 		}
 	}
-	if s.watch(w) == nil {
+	if ss.core.ctx.Err() == nil && s.watch(w) == nil { // else nobody would end it
 		ss.watcher = w
 	}
 }

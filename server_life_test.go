@@ -294,3 +294,25 @@ func TestServerHearsOfChangedRoots(t *testing.T) {
 		c.alive()
 	}
 }
+
+// A session that ends while it is initialized is not told of changes for ever.
+func TestInitializedTooLateIsNotWatched(t *testing.T) {
+	leakCheck(t)
+	s := testServer(nil)
+	over := make(chan int, 1)
+	s.Use(func(next Handler) Handler {
+		return func(ctx context.Context, req *Request) (any, error) {
+			req.Session().Close()
+			result, err := next(ctx, req)
+			s.mu.RLock()
+			defer s.mu.RUnlock()
+			over <- len(s.watchers)
+			return result, err
+		}
+	})
+	c, _ := dialServer(t, s)
+	c.send(initializeFrame("0", "2025-11-25", "{}"))
+	if n := soon(t, "initialize", over); n != 0 {
+		t.Errorf("%d sessions are watched", n)
+	}
+}
