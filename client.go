@@ -33,7 +33,8 @@ type Client struct {
 }
 
 // ClientOptions say what a client can do and how it works. The zero value
-// connects to any server and answers none of its questions.
+// connects to any server and answers none of its questions. Elicit, Sample and
+// Roots may be called several times at once.
 type ClientOptions struct {
 	// Logger gets what the client notices about itself and its servers. nil
 	// logs nothing.
@@ -165,7 +166,8 @@ func NewClient(info Implementation, opts *ClientOptions) *Client {
 // with [Request.Outgoing] true: each request, "initialize" and
 // "server/discover" too, and again in each round with the server's questions
 // answered; and each notification but "notifications/cancelled", which belongs
-// to its request. The result of such a request is a [json.RawMessage]. It sees
+// to its request. The result of such a request is a [json.RawMessage]. Requests
+// that the cache answers are seen as well, though nothing is sent. It sees
 // what the server sends with Outgoing false: requests, the questions of a
 // modern server as if they were requests, and notifications.
 //
@@ -1970,6 +1972,10 @@ func contentText(content []Content) string {
 // result's text, []Content its content and [*CallToolResult] all of it;
 // anything else is decoded from the structured content, or from the text of a
 // server that sends only that. A result with IsError is a [*ToolError].
+//
+// Unlike encoding/json this matches names exactly, so a field Total without a
+// json tag does not get the member total. Members that Out does not have are
+// ignored, and fields that the result does not have keep their zero value.
 func CallTool[Out any](ctx context.Context, cs *ClientSession, name string, args any) (out Out, err error) {
 	result, err := cs.CallTool(ctx, name, args)
 	if err != nil {

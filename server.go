@@ -122,7 +122,10 @@ type ServerOptions struct {
 	Filter func(ctx context.Context, req *Request, name string) bool
 	// Cache says how long clients of 2026-07-28 may use lists and the answer
 	// to server/discover again, and for whom. The zero value is not at all,
-	// and only for the caller. What resources/read returns has its own.
+	// and only for the caller. What resources/read returns has its own. Until
+	// that time is over a client may not see what has changed, unless it
+	// listens; the notice may then come later than the answer to the call that
+	// changed something.
 	Cache CacheHints
 }
 
@@ -2040,12 +2043,13 @@ func (r *Request) prepare(questions InputRequests) (InputRequests, error) {
 }
 
 func (r *Request) questionParams(q InputRequest) (json.RawMessage, error) {
+	asked := methodDefined(q.Method, r.rev, false)
 	switch q.Method {
 	case methodElicit, methodCreateMessage, methodRootsList: // all there are at 2026-07-28
-	default:
-		if !methodDefined(q.Method, r.rev, false) {
-			return nil, fmt.Errorf("mcp: a client of protocol version %s cannot be asked for %s", r.rev.version, q.Method)
-		}
+		asked = asked || r.rev.modern
+	}
+	if !asked {
+		return nil, fmt.Errorf("mcp: a client of protocol version %s cannot be asked for %s", r.rev.version, q.Method)
 	}
 	if missing := lacking(r.Capabilities(), q); missing != nil {
 		if r.rev.modern {
