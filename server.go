@@ -1709,8 +1709,11 @@ const maxFileSize = 16 << 20
 // anything but a regular file. A file of UTF-8 without zero bytes is text,
 // another one a blob. Its type is told from the name, else it is the one that
 // the resource was registered with. A file of more than 16 MiB is an error.
-// root must stay open while the server runs.
+// root must stay open while the server runs. It panics if root is nil.
 func FileHandler(root *os.Root, base string) ResourceHandler {
+	if root == nil {
+		panic("mcp: FileHandler: root is nil")
+	}
 	base = strings.TrimSuffix(base, "/") + "/"
 	return func(_ context.Context, req *Request) (*ReadResourceResult, error) {
 		rest, under := strings.CutPrefix(req.Name, base)
@@ -1884,8 +1887,10 @@ type InputRequired struct {
 	State json.RawMessage
 }
 
-// Error says that input is required.
-func (e *InputRequired) Error() string { return "mcp: input required" }
+// Error says that input is required, and what a handler must do with it.
+func (e *InputRequired) Error() string {
+	return "mcp: input required: the handler must return this error, as it is or wrapped"
+}
 
 // converse runs a handler until it needs no more input. A modern client gets
 // the questions as the result and asks again with the answers; a legacy

@@ -125,3 +125,10 @@ func TestTemplatesOfFilesHaveNoDots(t *testing.T) {
 	fits(t, ask("1", "resources/read", `"uri":"file:///a%2fb/..c"`), `{"result":{"contents":[{"text":"a/b|..c"}]}}`)
 	fits(t, ask("1", "resources/read", `"uri":"test:///..%2f../x"`), `{"result":{"contents":[{"text":"../..|x"}]}}`) // its handler's to judge
 }
+
+// What os.OpenRoot returns with an error is noticed at once, not by who reads.
+func TestFileHandlerNeedsARoot(t *testing.T) {
+	if got := refused(func() { FileHandler(nil, "file:///a/") }); got != "mcp: FileHandler: root is nil" {
+		t.Errorf("panic: %q", got)
+	}
+}
