@@ -111,7 +111,8 @@ type ServerOptions struct {
 	// and makes what handlers share: the values of the context that it returns
 	// reach all of them. The function that it returns, if not nil, runs when the
 	// last handler has returned and what was registered with OnClose has run; Run
-	// waits for it, within 5 seconds. An error ends Run or Connect.
+	// waits for it, within 5 seconds. An error ends Run or Connect before the
+	// transport is connected: a socket or pipe under it is then yours to close.
 	Lifespan func(ctx context.Context) (context.Context, func(), error)
 	// Filter reports whether who sent req may see what is registered under a
 	// name: the name of a tool or prompt, the URI of a resource, the text of a
