@@ -731,19 +731,26 @@ func (cs *ClientSession) Call(ctx context.Context, method string, params, result
 
 // call is Call on the connection that cs has.
 func (cs *ClientSession) call(ctx context.Context, method string, params, result any) error {
-	unsure := cs.link.unsure.Load()
-	if unsure {
-		if err := cs.makeSure(ctx, false); err != nil {
-			return doing(method, err)
-		}
+	return cs.surely(ctx, method, func() error { return cs.callAt(ctx, cs.link.revision(), method, params, result) })
+}
+
+// surely does what asks the server for something, and does it again if the
+// server refuses the revision that was only known from before: then it has
+// done nothing.
+func (cs *ClientSession) surely(ctx context.Context, method string, ask func() error) error {
+	if !cs.link.unsure.Load() {
+		return ask()
 	}
-	err := cs.callAt(ctx, cs.link.revision(), method, params, result)
+	if err := cs.makeSure(ctx, false); err != nil {
+		return doing(method, err)
+	}
+	err := ask()
 	var refused *Error
-	if unsure && errors.As(err, &refused) && refused.Code == CodeUnsupportedProtocolVersion {
+	if errors.As(err, &refused) && refused.Code == CodeUnsupportedProtocolVersion {
 		if other := cs.makeSure(ctx, true); other != nil {
 			return errors.Join(err, other)
 		}
-		return cs.callAt(ctx, cs.link.revision(), method, params, result) // it was refused unseen
+		return ask()
 	}
 	return err
 }
@@ -2140,9 +2147,16 @@ func (cs *ClientSession) Listen(ctx context.Context, f SubscriptionFilter) (*Sub
 	if honoured := cs.link.about().Capabilities.honours(f); !cs.opts.Insist && !honoured.any() && f.any() {
 		return nil, fmt.Errorf("mcp: listen: the server declared nothing of what was asked: %w", errors.ErrUnsupported)
 	}
-	sub := &Subscription{asked: f, acked: make(chan SubscriptionFilter, 1), wake: make(chan struct{}, 1)}
-	if err := cs.listen(ctx, sub); err != nil {
-		sub.Close()
+	var sub *Subscription
+	err = cs.surely(ctx, methodListen, func() error {
+		sub = &Subscription{asked: f, acked: make(chan SubscriptionFilter, 1), wake: make(chan struct{}, 1)}
+		err := cs.listen(ctx, sub)
+		if err != nil {
+			sub.Close()
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	sub.Honored = sub.watching()

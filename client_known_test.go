@@ -130,9 +130,13 @@ func TestClientKnownWronglyByMany(t *testing.T) {
 		}
 		defer cs.Close()
 		failed := make(chan error)
-		for range 4 {
+		for range 3 {
 			go func() { failed <- cs.Call(t.Context(), "tools/list", nil, nil) }()
 		}
+		go func() {
+			_, err := cs.Listen(t.Context(), SubscriptionFilter{ToolsListChanged: true})
+			failed <- err
+		}()
 		for range 4 {
 			if err := <-failed; err != nil {
 				t.Error(err)
