@@ -290,6 +290,9 @@ func (s *Server) Run(ctx context.Context, t Transport) error {
 func (s *Server) Connect(ctx context.Context, t Transport) (*ServerSession, error) {
 	scope, life, err := s.begin(ctx)
 	if err != nil {
+		if conn, failed := t.Connect(ctx); failed == nil { // the peer learns at once that nobody is there
+			conn.Close()
+		}
 		return nil, err
 	}
 	conn, err := t.Connect(ctx)

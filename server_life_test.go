@@ -106,6 +106,15 @@ func TestLifespan(t *testing.T) {
 	if _, err := s.Connect(context.Background(), st); !errors.Is(err, io.ErrNoProgress) || !strings.Contains(err.Error(), "Lifespan") {
 		t.Error(err)
 	}
+	other, end := InMemory() // whose peer learns of it
+	if _, err := s.Connect(context.Background(), end); !errors.Is(err, io.ErrNoProgress) {
+		t.Error(err)
+	}
+	if conn, err := other.Connect(context.Background()); err != nil {
+		t.Error(err)
+	} else if _, err := conn.Read(t.Context()); err != io.EOF {
+		t.Errorf("the peer reads %v", err)
+	}
 	ends := 0
 	s = emptyServer(&ServerOptions{Lifespan: func(context.Context) (context.Context, func(), error) { return nil, func() { ends++ }, nil }})
 	if _, err := s.Connect(context.Background(), st); err == nil || ends != 1 { // an end connects once
