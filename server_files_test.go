@@ -13,7 +13,11 @@ import (
 // fileServer serves the files of a folder with a secret beside it.
 func fileServer(t *testing.T) (s *Server, dir string) {
 	t.Helper()
-	outer := t.TempDir()
+	outer, err := os.MkdirTemp("", "mcp-files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(outer) }) // not t.TempDir, since not every Windows removes all at once
 	dir = filepath.Join(outer, "root")
 	for name, text := range map[string]string{
 		"secret.txt": "SECRET", "root/a.html": "<p>", "root/sub/ä b.txt": "text", "root/..a": "dots", "root/binary": "\x00\x01", "root/latin.json": "\"\xe4\"",
