@@ -225,8 +225,8 @@ func TestHandleDecodes(t *testing.T) {
 	leakCheck(t)
 	s := emptyServer(nil)
 	type point = struct { // no type of this package
-		X int `json:"x"`
-		Y int `json:"y,omitempty"`
+		X int64 `json:"x"`
+		Y int   `json:"y,omitempty"`
 	}
 	Handle(s, "test/double", func(_ context.Context, _ *Request, p point) (point, error) { return point{2 * p.X, 2 * p.Y}, nil })
 	Handle(s, "test/big", func(context.Context, *Request, struct{}) (r struct{ N big.Int }, err error) {

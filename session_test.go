@@ -382,6 +382,9 @@ func TestUTF8OfAServer(t *testing.T) {
 				return
 			}
 			m, _, _ := decodeMessage(frame)
+			if !m.IsRequest() {
+				continue // it is told of what it wrote that is no message
+			}
 			result := `{"content":[{"type":"text","text":"日本語"}]}`
 			if m.Method == methodInitialize {
 				result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`
