@@ -33,7 +33,8 @@ type Client struct {
 }
 
 // ClientOptions say what a client can do and how it works. The zero value
-// connects to any server and answers none of its questions.
+// connects to any server and answers none of its questions. Elicit, Sample and
+// Roots may be called several times at once.
 type ClientOptions struct {
 	// Logger gets what the client notices about itself and its servers. nil
 	// logs nothing.
@@ -165,7 +166,8 @@ func NewClient(info Implementation, opts *ClientOptions) *Client {
 // with [Request.Outgoing] true: each request, "initialize" and
 // "server/discover" too, and again in each round with the server's questions
 // answered; and each notification but "notifications/cancelled", which belongs
-// to its request. The result of such a request is a [json.RawMessage]. It sees
+// to its request. The result of such a request is a [json.RawMessage]. Requests
+// that the cache answers are seen as well, though nothing is sent. It sees
 // what the server sends with Outgoing false: requests, the questions of a
 // modern server as if they were requests, and notifications.
 //
@@ -235,7 +237,8 @@ type link struct {
 	client *Client
 	life   *life // nil without Restart
 	core   *session
-	unsure atomic.Bool // what it speaks is only known from before
+	unsure atomic.Bool   // what it speaks is only known from before
+	turn   chan struct{} // holds one: who finds out, meanwhile
 	// pause is that of a transport over which every request travels by
 	// itself, else nil.
 	pause func(failed int) (wait time.Duration, more bool)
@@ -317,6 +320,7 @@ func (c *Client) reconnect(ctx context.Context, t Transport, life *life, known *
 	rev := revisionOf(known.ProtocolVersion)
 	if rev.modern {
 		cs.link.met(*known, rev)
+		cs.link.turn = make(chan struct{}, 1)
 		cs.link.unsure.Store(true)
 		return cs, nil
 	}
@@ -832,14 +836,46 @@ func (cs *ClientSession) Call(ctx context.Context, method string, params, result
 
 // call is Call on the connection that cs has.
 func (cs *ClientSession) call(ctx context.Context, method string, params, result any) error {
-	rev := cs.link.revision()
-	err := cs.callAt(ctx, rev, method, params, result)
+	return cs.surely(ctx, method, func() error { return cs.callAt(ctx, cs.link.revision(), method, params, result) })
+}
+
+// surely does what asks the server for something, and does it again if the
+// server refuses the revision that was only known from before: then it has
+// done nothing.
+func (cs *ClientSession) surely(ctx context.Context, method string, ask func() error) error {
+	if !cs.link.unsure.Load() {
+		return ask()
+	}
+	if err := cs.makeSure(ctx, false); err != nil {
+		return doing(method, err)
+	}
+	err := ask()
 	var refused *Error
-	if errors.As(err, &refused) && refused.Code == CodeUnsupportedProtocolVersion && cs.link.unsure.Swap(false) {
-		if _, other := cs.negotiate(ctx); other != nil {
+	if errors.As(err, &refused) && refused.Code == CodeUnsupportedProtocolVersion {
+		if other := cs.makeSure(ctx, true); other != nil {
 			return errors.Join(err, other)
 		}
-		return cs.callAt(ctx, cs.link.revision(), method, params, result) // it was refused unseen
+		return ask()
+	}
+	return err
+}
+
+// makeSure negotiates with a server that is not what it was known as, if wrong
+// says so and no other call has done it. It waits for one that does it now.
+func (cs *ClientSession) makeSure(ctx context.Context, wrong bool) error {
+	l := cs.link
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if !wrong || !l.unsure.Load() {
+		return nil
+	}
+	_, err := cs.negotiate(ctx)
+	if err == nil {
+		l.unsure.Store(false)
 	}
 	return err
 }
@@ -2048,6 +2084,10 @@ func contentText(content []Content) string {
 // result's text, []Content its content and [*CallToolResult] all of it;
 // anything else is decoded from the structured content, or from the text of a
 // server that sends only that. A result with IsError is a [*ToolError].
+//
+// Unlike encoding/json this matches names exactly, so a field Total without a
+// json tag does not get the member total. Members that Out does not have are
+// ignored, and fields that the result does not have keep their zero value.
 func CallTool[Out any](ctx context.Context, cs *ClientSession, name string, args any) (out Out, err error) {
 	result, err := cs.CallTool(ctx, name, args)
 	if err != nil {
@@ -2215,9 +2255,16 @@ func (cs *ClientSession) Listen(ctx context.Context, f SubscriptionFilter) (*Sub
 	if honoured := cs.link.about().Capabilities.honours(f); !cs.opts.Insist && !honoured.any() && f.any() {
 		return nil, fmt.Errorf("mcp: listen: the server declared nothing of what was asked: %w", errors.ErrUnsupported)
 	}
-	sub := &Subscription{asked: f, acked: make(chan SubscriptionFilter, 1), wake: make(chan struct{}, 1)}
-	if err := cs.listen(ctx, sub); err != nil {
-		sub.Close()
+	var sub *Subscription
+	err = cs.surely(ctx, methodListen, func() error {
+		sub = &Subscription{asked: f, acked: make(chan SubscriptionFilter, 1), wake: make(chan struct{}, 1)}
+		err := cs.listen(ctx, sub)
+		if err != nil {
+			sub.Close()
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	sub.Honored = sub.watching()
@@ -2364,6 +2411,9 @@ func (cs *ClientSession) subscribe(ctx context.Context, uris []string) error {
 		if err := cs.call(ctx, methodSubscribe, &SubscribeParams{URI: uri}, nil); err != nil {
 			return err
 		}
+	}
+	if cs.link.lost() { // it has ended its subscriptions, and will not end this one
+		return doing("listen", ErrClosed)
 	}
 	return nil
 }

@@ -111,3 +111,39 @@ func TestClientConnectKnown(t *testing.T) {
 		}
 	})
 }
+
+// Calls that find out together that the server is not what it was known as
+// are all sent again, and it is asked once what it speaks.
+func TestClientKnownWronglyByMany(t *testing.T) {
+	shows(t, "version.client-retry")
+	bubble(t, func(t *testing.T) {
+		old := legacy(Version20251125, each(`{"tools":[]}`))
+		s, tr := script(t, func(m Message) []string {
+			if strings.Contains(string(m.Params), metaProtocolVersion) && m.Method != "server/discover" {
+				return []string{errorOf(m, CodeUnsupportedProtocolVersion)}
+			}
+			return old(m)
+		})
+		cs, err := NewClient(Implementation{Name: "c", Version: "1"}, nil).ConnectKnown(t.Context(), tr, knownAs(t, Version20260728))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cs.Close()
+		failed := make(chan error)
+		for range 3 {
+			go func() { failed <- cs.Call(t.Context(), "tools/list", nil, nil) }()
+		}
+		go func() {
+			_, err := cs.Listen(t.Context(), SubscriptionFilter{ToolsListChanged: true})
+			failed <- err
+		}()
+		for range 4 {
+			if err := <-failed; err != nil {
+				t.Error(err)
+			}
+		}
+		if n := strings.Count(s.methods(), "initialize "); n != 1 {
+			t.Errorf("sent %s", s.methods())
+		}
+	})
+}

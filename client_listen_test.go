@@ -63,3 +63,26 @@ func TestListenIsTheSameAtEveryRevision(t *testing.T) {
 		}
 	})
 }
+
+// A session that is over has nobody who could end a subscription.
+func TestNothingIsListenedToAfterTheEnd(t *testing.T) {
+	shows(t, "subs.close.abrupt")
+	everyVersion(t, func(t *testing.T, version string) {
+		leakCheck(t)
+		ct, st := InMemory()
+		ss, err := testServer(nil).Connect(t.Context(), st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cs, err := NewClient(Implementation{Name: "c", Version: "1"}, &ClientOptions{Versions: []string{version}}).Connect(t.Context(), ct)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cs.Close()
+		ss.Close()
+		cs.Wait()
+		if sub, err := cs.Listen(t.Context(), SubscriptionFilter{ToolsListChanged: true}); sub != nil || !errors.Is(err, ErrClosed) {
+			t.Errorf("a subscription %v, %v", sub, err)
+		}
+	})
+}

@@ -147,8 +147,14 @@ func ExampleRequest_Elicit() {
 // client was asked while the tool waits or between two runs of it.
 func ExampleRequest_Ask() {
 	question := func(message string) mcp.InputRequest {
-		params := `{"message": %q, "requestedSchema": {"type": "object", "properties": {"city": {"type": "string"}}}}`
-		return mcp.InputRequest{Method: "elicitation/create", Params: json.RawMessage(fmt.Sprintf(params, message))}
+		params, err := json.Marshal(mcp.ElicitParams{
+			Message:         message,
+			RequestedSchema: json.RawMessage(`{"type": "object", "properties": {"city": {"type": "string"}}}`),
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		return mcp.InputRequest{Method: "elicitation/create", Params: params}
 	}
 	s := newServer()
 	mcp.AddTool(s, mcp.Tool{Name: "travel"},

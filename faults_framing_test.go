@@ -560,7 +560,7 @@ func TestFault07LongLines(t *testing.T) {
 			}
 		}
 		text := strings.Repeat("x", 17<<20)
-		_, err := cs.With(CallOptions{Timeout: 10 * time.Second}).CallTool(t.Context(), "echo", map[string]string{"a": text})
+		_, err := cs.With(CallOptions{Timeout: 2 * time.Second}).CallTool(t.Context(), "echo", map[string]string{"a": text})
 		if err == nil {
 			t.Errorf("%s: 17 MiB went through", version)
 		}

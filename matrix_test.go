@@ -166,7 +166,7 @@ func addTalkers(s *Server) {
 	AddTool(s, Tool{Name: "speaks"}, func(ctx context.Context, req *Request, _ struct{}) (string, error) {
 		log := req.Log().With("who", "tool")
 		for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
-			log.Log(ctx, level, "said", "n", 9007199254740993)
+			log.Log(ctx, level, "said", "n", int64(9007199254740993))
 		}
 		return "said", nil
 	})

@@ -939,18 +939,21 @@ type InputRequiredResult struct {
 	Meta          Meta          `json:"_meta,omitzero"`
 }
 
-// InputRequests are questions under keys that the server chose.
+// InputRequests are questions under keys that the server chose. They have no
+// order, and a client may ask its user all of them at the same time.
 type InputRequests map[string]InputRequest
 
 // An InputRequest is a question: Method is elicitation/create,
-// sampling/createMessage or roots/list, and Params are those of the method.
+// sampling/createMessage or roots/list, and Params are those of the method:
+// the JSON of an [ElicitParams] or a [CreateMessageParams], or nil.
 type InputRequest struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitzero" mcp:",object"`
 }
 
 // InputResponses are the answers to [InputRequests] under the same keys, each
-// the result of the question's method.
+// the result of the question's method: the JSON of an [ElicitResult], a
+// [CreateMessageResult] or a [ListRootsResult].
 type InputResponses map[string]json.RawMessage
 
 // SubscriptionFilter says what a client wants to hear of, at 2026-07-28.

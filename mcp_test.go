@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -18,6 +20,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -976,5 +979,48 @@ type Directive int
 	const want = "map[A:false B:true Directive:false F:true G:true H:true I:false Interface:true Interface.M:false Interface.N:true Options:true Options.X:true Options.Y:false T:false T.C:false]"
 	if got := fmt.Sprint(all); got != want {
 		t.Errorf("found %s\nwant  %s", got, want)
+	}
+}
+
+// testPatience is for what must happen, on a busy machine.
+const testPatience = 20 * time.Second
+
+func waitUntil(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(testPatience); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("still not so: %s", what)
+		}
+	}
+}
+
+// streamOver returns the connection that reads input, with what it writes.
+func streamOver(t *testing.T, input io.Reader, maxLine int) (Conn, *bytes.Buffer) {
+	t.Helper()
+	out := new(bytes.Buffer)
+	conn, err := (&Stream{Reader: input, Writer: out, MaxLine: maxLine}).Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn, out
+}
+
+// readFrames returns all frames of a connection; refused ones as "!" and the code.
+func readFrames(t *testing.T, c Conn) []string {
+	t.Helper()
+	var frames []string
+	for {
+		frame, err := c.Read(t.Context())
+		var bad *Error
+		switch {
+		case errors.As(err, &bad):
+			frames = append(frames, "!"+strconv.Itoa(bad.Code))
+		case err == io.EOF:
+			return frames
+		case err != nil:
+			t.Fatal(err)
+		default:
+			frames = append(frames, string(frame))
+		}
 	}
 }

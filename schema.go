@@ -51,8 +51,8 @@ import (
 //
 //	Age int `json:"age" jsonschema:"in full years,minimum=0,maximum=150"`
 //
-// Text up to the first ",keyword=" is the description; a value ends at the
-// next ",keyword=". Values of enum and examples are separated by |. Values
+// Text up to the first ",keyword=" is the description; a tag may as well begin
+// with "keyword=". A value ends at the next ",keyword=". Values of enum and examples are separated by |. Values
 // that are not scalars are JSON. Every assertion keyword of 2020-12 works,
 // as do title, default, examples, deprecated, readOnly, writeOnly,
 // contentEncoding, contentMediaType and x-mcp-header; required=true or false

@@ -112,7 +112,8 @@ type ServerOptions struct {
 	// and makes what handlers share: the values of the context that it returns
 	// reach all of them. The function that it returns, if not nil, runs when the
 	// last handler has returned and what was registered with OnClose has run; Run
-	// waits for it, within 5 seconds. An error ends Run or Connect.
+	// waits for it, within 5 seconds. An error ends Run or Connect before the
+	// transport is connected: a socket or pipe under it is then yours to close.
 	Lifespan func(ctx context.Context) (context.Context, func(), error)
 	// Filter reports whether who sent req may see what is registered under a
 	// name: the name of a tool or prompt, the URI of a resource, the text of a
@@ -123,7 +124,10 @@ type ServerOptions struct {
 	Filter func(ctx context.Context, req *Request, name string) bool
 	// Cache says how long clients of 2026-07-28 may use lists and the answer
 	// to server/discover again, and for whom. The zero value is not at all,
-	// and only for the caller. What resources/read returns has its own.
+	// and only for the caller. What resources/read returns has its own. Until
+	// that time is over a client may not see what has changed, unless it
+	// listens; the notice may then come later than the answer to the call that
+	// changed something.
 	Cache CacheHints
 }
 
@@ -256,7 +260,11 @@ func Handle[P, R any](s *Server, method string, h func(ctx context.Context, req 
 		if err != nil {
 			return nil, Errorf(CodeInvalidParams, "%v", err)
 		}
-		return h(ctx, req, p)
+		r, err := h(ctx, req, p)
+		if err == nil && reflect.TypeFor[R]().Kind() == reflect.Struct {
+			return &r, nil // so that members that encode themselves by a pointer do, as big.Int
+		}
+		return r, err
 	})
 }
 
@@ -283,6 +291,9 @@ func (s *Server) Run(ctx context.Context, t Transport) error {
 func (s *Server) Connect(ctx context.Context, t Transport) (*ServerSession, error) {
 	scope, life, err := s.begin(ctx)
 	if err != nil {
+		if conn, failed := t.Connect(ctx); failed == nil { // the peer learns at once that nobody is there
+			conn.Close()
+		}
 		return nil, err
 	}
 	conn, err := t.Connect(ctx)
@@ -427,13 +438,19 @@ func (ss *ServerSession) awaitInitialized(ctx context.Context) error {
 const maxOpenPages = 1000
 
 // openPage notes a url elicitation of the session. Its id is unique within the
-// server (2025-11-25 client/elicitation).
+// server (2025-11-25 client/elicitation); the same client may be sent there
+// again, until it is done.
 func (ss *ServerSession) openPage(id string) error {
 	s := ss.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pages[id] != nil {
+	switch owner := s.pages[id]; {
+	case owner == ss:
+		return nil
+	case owner != nil:
 		return fmt.Errorf("elicitationId %q is in use", id)
+	case ss.core.ctx.Err() != nil: // nobody would forget it
+		return ErrClosed
 	}
 	if len(ss.pages) == maxOpenPages {
 		delete(s.pages, ss.pages[0])
@@ -458,7 +475,8 @@ func (ss *ServerSession) closePage(id string) bool {
 	return true
 }
 
-// settle forgets a url elicitation that the user does not want.
+// settle forgets a url elicitation that the user does not want, or, with a nil
+// answer, may never have seen.
 func (ss *ServerSession) settle(q InputRequest, answer json.RawMessage) {
 	if q.Method != methodElicit {
 		return
@@ -1727,8 +1745,11 @@ const maxFileSize = 16 << 20
 // anything but a regular file. A file of UTF-8 without zero bytes is text,
 // another one a blob. Its type is told from the name, else it is the one that
 // the resource was registered with. A file of more than 16 MiB is an error.
-// root must stay open while the server runs.
+// root must stay open while the server runs. It panics if root is nil.
 func FileHandler(root *os.Root, base string) ResourceHandler {
+	if root == nil {
+		panic("mcp: FileHandler: root is nil")
+	}
 	base = strings.TrimSuffix(base, "/") + "/"
 	return func(_ context.Context, req *Request) (*ReadResourceResult, error) {
 		rest, under := strings.CutPrefix(req.Name, base)
@@ -1902,8 +1923,10 @@ type InputRequired struct {
 	State json.RawMessage
 }
 
-// Error says that input is required.
-func (e *InputRequired) Error() string { return "mcp: input required" }
+// Error says that input is required, and what a handler must do with it.
+func (e *InputRequired) Error() string {
+	return "mcp: input required: the handler must return this error, as it is or wrapped"
+}
 
 // converse runs a handler until it needs no more input. A modern client gets
 // the questions as the result and asks again with the answers; a legacy
@@ -2023,6 +2046,7 @@ func (r *Request) askNow(ctx context.Context, questions InputRequests) (InputRes
 		}
 		if a.err != nil {
 			failed = a.err
+			r.Session().settle(questions[a.key], nil)
 			continue
 		}
 		answers[a.key] = a.answer
@@ -2060,18 +2084,19 @@ func (r *Request) prepare(questions InputRequests) (InputRequests, error) {
 }
 
 func (r *Request) questionParams(q InputRequest) (json.RawMessage, error) {
+	asked := methodDefined(q.Method, r.rev, false)
 	switch q.Method {
 	case methodElicit, methodCreateMessage, methodRootsList: // all there are at 2026-07-28
-	default:
-		if !methodDefined(q.Method, r.rev, false) {
-			return nil, fmt.Errorf("mcp: a client of protocol version %s cannot be asked for %s", r.rev.version, q.Method)
-		}
+		asked = asked || r.rev.modern
+	}
+	if !asked {
+		return nil, fmt.Errorf("mcp: a client of protocol version %s cannot be asked for %s", r.rev.version, q.Method)
 	}
 	if missing := lacking(r.Capabilities(), q); missing != nil {
 		if r.rev.modern {
 			return nil, missingCapability(*missing)
 		}
-		caps, _ := encodeAt(nil, missing, r.rev)
+		caps, _ := encodeAt(nil, missing, rev20251125) // which has all that any has
 		return nil, fmt.Errorf("the client did not declare %s, which %s needs", caps, q.Method)
 	}
 	var params json.RawMessage
@@ -2958,7 +2983,7 @@ func (s *Server) watchSession(ss *ServerSession) {
 			ss.core.notify(ss.core.ctx, ss.core.out, method, p, rev)
 		}
 	}
-	if s.watch(w) == nil {
+	if ss.core.ctx.Err() == nil && s.watch(w) == nil { // else nobody would end it
 		ss.watcher = w
 	}
 }

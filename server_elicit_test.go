@@ -163,7 +163,12 @@ func TestUndeclaredQuestionsAreNotSent(t *testing.T) {
 			if version == "2025-06-18" && name == "form by url" { // which has no modes
 				continue
 			}
-			if params != "" || memberOf(t, answer, "error")+memberOf(t, answer, "result", "isError") == "" {
+			// Its text says what is missing. When it was returned the handler never hears of it.
+			missing := strings.ReplaceAll("did not declare "+c.required, `"`, `\"`)
+			if name == "returned" {
+				missing = `"code":-32603`
+			}
+			if params != "" || !strings.Contains(answer, missing) {
 				t.Errorf("%s %s: %s", version, name, answer)
 			}
 		}
@@ -221,7 +226,7 @@ func TestElicitationIDsAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	const caps = `{"elicitation":{"url":{}}}`
 	c, ask := opened(t, s, "2025-11-25", caps)
-	_, other := opened(t, s, "2025-11-25", caps)
+	oc, other := opened(t, s, "2025-11-25", caps)
 	for i := range 50 {
 		id := memberOf(t, ask(fmt.Sprint(i), "tools/call", `"name":"ask"`), "params", "elicitationId")
 		if len(id) < 10 || seen[id] {
@@ -236,7 +241,35 @@ func TestElicitationIDsAreUnique(t *testing.T) {
 	// One that the user did not want is free again.
 	c.send(`{"jsonrpc":"2.0","id":` + memberOf(t, mine, "id") + `,"result":{"action":"decline"}}`)
 	fits(t, c.next(), `{"id":100,"result":{"content":[{"text":"decline"}]}}`)
-	fits(t, other("2", "tools/call", `"name":"ask","arguments":{"id":"mine"}`), `{"params":{"elicitationId":"mine"}}`)
+	theirs := other("2", "tools/call", `"name":"ask","arguments":{"id":"mine"}`)
+	fits(t, theirs, `{"params":{"elicitationId":"mine"}}`)
+	// So is one that the client could not show.
+	oc.send(`{"jsonrpc":"2.0","id":` + memberOf(t, theirs, "id") + `,"error":{"code":-32603,"message":"no window"}}`)
+	fits(t, oc.next(), `{"id":2,"result":{"isError":true}}`)
+	mine = ask("101", "tools/call", `"name":"ask","arguments":{"id":"mine"}`)
+	fits(t, mine, `{"params":{"elicitationId":"mine"}}`)
+	// Until the page is done its client may be sent there again.
+	c.send(`{"jsonrpc":"2.0","id":` + memberOf(t, mine, "id") + `,"result":{"action":"accept"}}`)
+	fits(t, c.next(), `{"id":101,"result":{"content":[{"text":"accept"}]}}`)
+	fits(t, ask("102", "tools/call", `"name":"ask","arguments":{"id":"mine"}`), `{"params":{"elicitationId":"mine"}}`)
+}
+
+// What a handler asks after the end of its session leaves nothing behind.
+func TestPagesOfTheDeadAreNotKept(t *testing.T) {
+	leakCheck(t)
+	asked := make(chan error, 1)
+	s := askServer(nil, func(ctx context.Context, req *Request) (any, error) {
+		req.Session().Close()
+		_, err := req.Elicit(context.WithoutCancel(ctx), "q", &ElicitParams{Message: "m", URL: "https://x/y", ElicitationID: "id"})
+		asked <- err
+		return nil, err
+	})
+	c, _ := dialServer(t, s)
+	c.initialize("2025-11-25", `{"elicitation":{"url":{}}}`)
+	c.send(request("1", "tools/call", `"name":"ask"`))
+	if err := soon(t, "the answer", asked); !errors.Is(err, ErrClosed) || len(s.pages) != 0 {
+		t.Errorf("%v, %d pages are open", err, len(s.pages))
+	}
 }
 
 // The end of what a page asked for is told to the client that was sent there,
@@ -356,8 +389,12 @@ func TestAcceptedPagesAreAskedForAgain(t *testing.T) {
 	const caps = `{"elicitation":{"url":{}}}`
 	c, ss := dialServer(t, s)
 	c.initialize("2025-11-25", caps)
-	got := func() string { c.send(request("1", "tools/call", `"name":"ask"`)); return frameOf(t, c) }()
-	fits(t, got, `{"error":{"code":-32042,"data":{"elicitations":[{"mode":"url","message":"m","url":"https://x/y"},{"mode":"url","message":"n","url":"https://x/z","elicitationId":"z"}]}}}`)
+	var got string
+	for range 2 { // the second time, too, as long as the page is not done
+		c.send(request("1", "tools/call", `"name":"ask"`))
+		got = frameOf(t, c)
+		fits(t, got, `{"error":{"code":-32042,"data":{"elicitations":[{"mode":"url","message":"m","url":"https://x/y"},{"mode":"url","message":"n","url":"https://x/z","elicitationId":"z"}]}}}`)
+	}
 	if strings.Count(got, `"elicitationId":"`) != 2 {
 		t.Error(got)
 	}
@@ -431,5 +468,17 @@ func TestRequiredPagesElsewhere(t *testing.T) {
 	}
 	if !errors.Is(page, &Error{Code: CodeURLElicitationRequired}) {
 		t.Error(page)
+	}
+}
+
+// A revision without a method says so, whatever the client would declare.
+func TestQuestionsThatARevisionDoesNotHave(t *testing.T) {
+	shows(t, "caps.respect")
+	leakCheck(t)
+	for _, version := range []string{"2024-11-05", "2025-03-26"} {
+		params, answer := askedBy(t, askServer(nil, elicitsTool(ElicitParams{Message: "m"})), version, `{"elicitation":{}}`)
+		if params != "" || !strings.Contains(answer, "of protocol version "+version+" cannot be asked for elicitation/create") {
+			t.Errorf("%s: %s", version, answer)
+		}
 	}
 }

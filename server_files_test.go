@@ -13,11 +13,15 @@ import (
 // fileServer serves the files of a folder with a secret beside it.
 func fileServer(t *testing.T) (s *Server, dir string) {
 	t.Helper()
-	outer := t.TempDir()
+	outer, err := os.MkdirTemp("", "mcp-files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(outer) }) // not t.TempDir, since not every Windows removes all at once
 	dir = filepath.Join(outer, "root")
 	for name, text := range map[string]string{
 		"secret.txt": "SECRET", "root/a.html": "<p>", "root/sub/ä b.txt": "text", "root/..a": "dots", "root/binary": "\x00\x01", "root/latin.json": "\"\xe4\"",
-		"root/%2e%2e": "percent", "root/typed": "typed", "root/empty.html": "",
+		"root/typed": "typed", "root/empty.html": "",
 	} {
 		path := filepath.Join(outer, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -27,7 +31,10 @@ func fileServer(t *testing.T) (s *Server, dir string) {
 			t.Fatal(err)
 		}
 	}
-	if runtime.GOOS != "windows" { // where making links is a privilege
+	if runtime.GOOS != "windows" { // where making links is a privilege, and not every name is a file's
+		if err := os.WriteFile(filepath.Join(dir, "%2e%2e"), []byte("percent"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		for name, target := range map[string]string{"out": "../secret.txt", "outside": "..", "absolute": "/etc/passwd", "in": "a.html"} {
 			if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
@@ -58,12 +65,14 @@ func TestFilesAreReadAndNothingElse(t *testing.T) {
 		"file:///p/sub/%C3%A4%20b.txt":   `{"text":"text"}`,
 		"file:///p/sub%2F%C3%A4%20b.txt": `{"text":"text"}`,
 		"file:///p/..a":                  `{"text":"dots"}`,
-		"file:///p/%252e%252e":           `{"text":"percent"}`,
 		"file:///p/binary":               `{"blob":"AAE=","text":null}`,
 		"file:///p/latin.json":           `{"blob":"IuQi","mimeType":"application/json"}`,
 		"file:///p/typed":                `{"text":"typed","mimeType":"text/x-typed"}`,
 		"file:///p/empty.html":           `{"text":""}`,
 		"test:///a.html":                 `{"text":"<p>"}`,
+	}
+	if runtime.GOOS != "windows" {
+		good["file:///p/%252e%252e"] = `{"text":"percent"}`
 	}
 	bad := []string{
 		"file:///p/../secret.txt", "file:///p/%2e%2e/secret.txt", "file:///p/..%2fsecret.txt", "file:///p/sub/../../secret.txt", "file:///p/.%2e%2Fsecret.txt",
@@ -124,4 +133,11 @@ func TestTemplatesOfFilesHaveNoDots(t *testing.T) {
 	}
 	fits(t, ask("1", "resources/read", `"uri":"file:///a%2fb/..c"`), `{"result":{"contents":[{"text":"a/b|..c"}]}}`)
 	fits(t, ask("1", "resources/read", `"uri":"test:///..%2f../x"`), `{"result":{"contents":[{"text":"../..|x"}]}}`) // its handler's to judge
+}
+
+// What os.OpenRoot returns with an error is noticed at once, not by who reads.
+func TestFileHandlerNeedsARoot(t *testing.T) {
+	if got := refused(func() { FileHandler(nil, "file:///a/") }); got != "mcp: FileHandler: root is nil" {
+		t.Errorf("panic: %q", got)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"strings"
 	"testing"
 )
@@ -224,10 +225,14 @@ func TestHandleDecodes(t *testing.T) {
 	leakCheck(t)
 	s := emptyServer(nil)
 	type point = struct { // no type of this package
-		X int `json:"x"`
-		Y int `json:"y,omitempty"`
+		X int64 `json:"x"`
+		Y int   `json:"y,omitempty"`
 	}
 	Handle(s, "test/double", func(_ context.Context, _ *Request, p point) (point, error) { return point{2 * p.X, 2 * p.Y}, nil })
+	Handle(s, "test/big", func(context.Context, *Request, struct{}) (r struct{ N big.Int }, err error) {
+		r.N.SetInt64(7)
+		return r, nil
+	})
 	Handle(s, "test/none", func(context.Context, *Request, struct{}) (any, error) { return nil, nil })
 	Handle(s, "test/scalar", func(context.Context, *Request, *point) (int, error) { return 1, nil })
 	Handle(s, "prompts/list", func(_ context.Context, _ *Request, p ListParams) (*ListPromptsResult, error) {
@@ -238,6 +243,7 @@ func TestHandleDecodes(t *testing.T) {
 		fits(t, ask("1", "test/double", `"x":9007199254740993`), `{"result":{"x":18014398509481986,"y":null}}`)
 		fits(t, ask("1", "test/double", `"X":1`), `{"result":{"x":0}}`)
 		fits(t, ask("1", "test/double", `"x":"1"`), `{"error":{"code":-32602,"message":"params.x must be a number"}}`)
+		fits(t, ask("1", "test/big", ""), `{"result":{"N":7}}`)
 		fits(t, ask("1", "test/none", ""), `{"result":{}}`)
 		fits(t, ask("1", "test/scalar", ""), `{"error":{"code":-32603}}`)
 		fits(t, ask("1", "prompts/list", `"cursor":"c"`), `{"result":{"prompts":[{"name":"c"}]}}`)

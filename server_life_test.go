@@ -106,6 +106,15 @@ func TestLifespan(t *testing.T) {
 	if _, err := s.Connect(context.Background(), st); !errors.Is(err, io.ErrNoProgress) || !strings.Contains(err.Error(), "Lifespan") {
 		t.Error(err)
 	}
+	other, end := InMemory() // whose peer learns of it
+	if _, err := s.Connect(context.Background(), end); !errors.Is(err, io.ErrNoProgress) {
+		t.Error(err)
+	}
+	if conn, err := other.Connect(context.Background()); err != nil {
+		t.Error(err)
+	} else if _, err := conn.Read(t.Context()); err != io.EOF {
+		t.Errorf("the peer reads %v", err)
+	}
 	ends := 0
 	s = emptyServer(&ServerOptions{Lifespan: func(context.Context) (context.Context, func(), error) { return nil, func() { ends++ }, nil }})
 	if _, err := s.Connect(context.Background(), st); err == nil || ends != 1 { // an end connects once
@@ -292,5 +301,27 @@ func TestServerHearsOfChangedRoots(t *testing.T) {
 			t.Errorf("heard at %s", got)
 		}
 		c.alive()
+	}
+}
+
+// A session that ends while it is initialized is not told of changes for ever.
+func TestInitializedTooLateIsNotWatched(t *testing.T) {
+	leakCheck(t)
+	s := testServer(nil)
+	over := make(chan int, 1)
+	s.Use(func(next Handler) Handler {
+		return func(ctx context.Context, req *Request) (any, error) {
+			req.Session().Close()
+			result, err := next(ctx, req)
+			s.mu.RLock()
+			defer s.mu.RUnlock()
+			over <- len(s.watchers)
+			return result, err
+		}
+	})
+	c, _ := dialServer(t, s)
+	c.send(initializeFrame("0", "2025-11-25", "{}"))
+	if n := soon(t, "initialize", over); n != 0 {
+		t.Errorf("%d sessions are watched", n)
 	}
 }

@@ -382,6 +382,9 @@ func TestUTF8OfAServer(t *testing.T) {
 				return
 			}
 			m, _, _ := decodeMessage(frame)
+			if !m.IsRequest() {
+				continue // it is told of what it wrote that is no message
+			}
 			result := `{"content":[{"type":"text","text":"日本語"}]}`
 			if m.Method == methodInitialize {
 				result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`
@@ -415,7 +418,7 @@ func TestErrorCodesOfHandlers(t *testing.T) {
 		{Errorf(-1, "one"), `{"code":-1,"message":"one"}`},
 		{Errorf(-31999, "near"), `{"code":-31999,"message":"near"}`},
 		{Errorf(-32769, "near"), `{"code":-32769,"message":"near"}`},
-		{Errorf(1<<31, "big"), `{"code":2147483648,"message":"big"}`},
+		{Errorf(1<<31-1, "big"), `{"code":2147483647,"message":"big"}`},
 		{&Error{Code: 7, Message: "m", Data: json.RawMessage(`{"a":[1]}`)}, `{"code":7,"message":"m","data":{"a":[1]}}`},
 		{fmt.Errorf("wrapped: %w", Errorf(7, "seven")), `{"code":7,"message":"seven"}`},
 		{Errorf(0, "zero"), `{"code":-32603,"message":"internal error","data":null}`},

@@ -214,17 +214,6 @@ func (l *lineLog) all() []string {
 	return slices.Clone(l.lines)
 }
 
-const stdioPatience = 20 * time.Second // for what must happen, on a busy machine
-
-func waitUntil(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(stdioPatience); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("still not so: %s", what)
-		}
-	}
-}
-
 // startChild connects to a child and closes it when the test ends. Then
 // nothing may be left of it.
 func startChild(t *testing.T, c *Command) *child {
@@ -255,7 +244,7 @@ func readInTime(t *testing.T, c Conn) (frame []byte, err error) {
 		frame, err = c.Read(context.Background())
 		close(done)
 	}()
-	if !within(done, stdioPatience) {
+	if !within(done, testPatience) {
 		t.Fatal("Read does not return")
 	}
 	return frame, err
@@ -280,37 +269,6 @@ func closeInTime(t *testing.T, c Conn, d time.Duration) error {
 		t.Errorf("Close took %v", took)
 	}
 	return err
-}
-
-// streamOver returns the connection that reads input, with what it writes.
-func streamOver(t *testing.T, input io.Reader, maxLine int) (Conn, *bytes.Buffer) {
-	t.Helper()
-	out := new(bytes.Buffer)
-	conn, err := (&Stream{Reader: input, Writer: out, MaxLine: maxLine}).Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return conn, out
-}
-
-// readFrames returns all frames of a connection; refused ones as "!" and the code.
-func readFrames(t *testing.T, c Conn) []string {
-	t.Helper()
-	var frames []string
-	for {
-		frame, err := c.Read(t.Context())
-		var bad *Error
-		switch {
-		case errors.As(err, &bad):
-			frames = append(frames, "!"+strconv.Itoa(bad.Code))
-		case err == io.EOF:
-			return frames
-		case err != nil:
-			t.Fatal(err)
-		default:
-			frames = append(frames, string(frame))
-		}
-	}
 }
 
 func TestStreamLines(t *testing.T) {
@@ -549,7 +507,7 @@ func TestStreamCloseWhileReading(t *testing.T) {
 	conn, _ := streamOver(t, struct{ io.Reader }{r}, 0)
 	reading := make(chan error, 1)
 	go func() { _, err := conn.Read(context.Background()); reading <- err }()
-	if err := closeInTime(t, conn, stdioPatience); err != nil {
+	if err := closeInTime(t, conn, testPatience); err != nil {
 		t.Error(err)
 	}
 	w.Close()
@@ -595,7 +553,7 @@ func TestCommandLines(t *testing.T) {
 		}
 		seen[line[0]] = true
 	}
-	if err := closeInTime(t, ch, stdioPatience); err != nil {
+	if err := closeInTime(t, ch, testPatience); err != nil {
 		t.Error(err)
 	}
 	if _, err := readInTime(t, ch); err != ErrClosed {
@@ -678,7 +636,7 @@ func TestCommandFails(t *testing.T) {
 	if again := ch.Write(t.Context(), []byte("call")); again == nil || again.Error() != err.Error() {
 		t.Errorf("Write after the end: %v", again)
 	}
-	if again := closeInTime(t, ch, stdioPatience); again == nil || again.Error() != err.Error() {
+	if again := closeInTime(t, ch, testPatience); again == nil || again.Error() != err.Error() {
 		t.Errorf("Close after the end: %v", again)
 	}
 }
@@ -692,7 +650,7 @@ func TestCommandExits(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	waitUntil(t, "the child is reaped", func() bool { return isClosed(ch.exited) })
-	if err := closeInTime(t, ch, stdioPatience); err != nil {
+	if err := closeInTime(t, ch, testPatience); err != nil {
 		t.Error(err)
 	}
 }
@@ -716,7 +674,7 @@ func TestCommandStderr(t *testing.T) {
 	cmd.Stderr = &raw
 	ch := startChild(t, &Command{Cmd: cmd, Stderr: lines.add})
 	helloChild(t, ch)
-	if err := closeInTime(t, ch, stdioPatience); err != nil {
+	if err := closeInTime(t, ch, testPatience); err != nil {
 		t.Error(err)
 	}
 	all := lines.all()
@@ -801,9 +759,9 @@ func TestCommandEnvironmentDefault(t *testing.T) {
 func TestCommandCloseGentle(t *testing.T) {
 	shows(t, "stdio.shutdown.order", "stdio.shutdown.order-modern")
 	var lines lineLog
-	ch := startChild(t, &Command{Cmd: childCommand("late"), Grace: stdioPatience, Stderr: lines.add})
+	ch := startChild(t, &Command{Cmd: childCommand("late"), Grace: testPatience, Stderr: lines.add})
 	helloChild(t, ch)
-	if err := closeInTime(t, ch, stdioPatience); err != nil {
+	if err := closeInTime(t, ch, testPatience); err != nil {
 		t.Error(err)
 	}
 	if got := lines.all(); !slices.Equal(got, []string{"left by itself"}) || !ch.cmd.ProcessState.Success() {
@@ -819,7 +777,7 @@ func TestCommandCloseForced(t *testing.T) {
 	ch := startChild(t, &Command{Cmd: childCommand("ignores eof"), Grace: grace, Stderr: lines.add})
 	helloChild(t, ch)
 	begin := time.Now()
-	if err := closeInTime(t, ch, stdioPatience); err != nil {
+	if err := closeInTime(t, ch, testPatience); err != nil {
 		t.Error(err)
 	}
 	if took := time.Since(begin); took < grace {
@@ -841,7 +799,7 @@ func TestCommandCloseUnblocks(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			if err := closeInTime(t, ch, stdioPatience); err != nil {
+			if err := closeInTime(t, ch, testPatience); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -853,7 +811,7 @@ func TestCommandCloseUnblocks(t *testing.T) {
 			if err != ErrClosed {
 				t.Errorf("got %v", err)
 			}
-		case <-time.After(stdioPatience):
+		case <-time.After(testPatience):
 			t.Fatal("still blocked")
 		}
 	}
@@ -874,7 +832,7 @@ func TestCommandTree(t *testing.T) {
 			t.Fatalf("process %d is not there to begin with", pid)
 		}
 	}
-	if err := closeInTime(t, ch, stdioPatience); err != nil {
+	if err := closeInTime(t, ch, testPatience); err != nil {
 		t.Error(err)
 	}
 	for i, pid := range pids {
@@ -894,7 +852,7 @@ func TestStdioStrayOutput(t *testing.T) {
 func checkStray(t *testing.T, mode string, wants ...string) {
 	t.Helper()
 	var lines lineLog
-	ch := startChild(t, &Command{Cmd: childCommand(mode), Stderr: lines.add, Grace: stdioPatience})
+	ch := startChild(t, &Command{Cmd: childCommand(mode), Stderr: lines.add, Grace: testPatience})
 	for _, frame := range []string{`{"n":1}`, `{"n":2}`} { // both at once: the second must not be stolen
 		if err := ch.Write(t.Context(), []byte(frame)); err != nil {
 			t.Fatal(err)

@@ -65,7 +65,7 @@ func TestCommandCloseOrder(t *testing.T) {
 	ch := startChild(t, &Command{Cmd: childCommand("stubborn"), Grace: grace, Stderr: lines.add})
 	helloChild(t, ch)
 	begin := time.Now()
-	if err := closeInTime(t, ch, stdioPatience); err != nil {
+	if err := closeInTime(t, ch, testPatience); err != nil {
 		t.Error(err)
 	}
 	if took := time.Since(begin); took < 2*grace {
@@ -84,7 +84,7 @@ func TestCommandCloseTerminates(t *testing.T) {
 	shows(t, "stdio.shutdown.order")
 	ch := startChild(t, &Command{Cmd: childCommand("ignores eof"), Grace: 500 * time.Millisecond})
 	helloChild(t, ch)
-	if err := closeInTime(t, ch, stdioPatience); err != nil {
+	if err := closeInTime(t, ch, testPatience); err != nil {
 		t.Error(err)
 	}
 	if status := ch.cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGTERM {
@@ -158,7 +158,7 @@ func TestCommandEscapedGrandchild(t *testing.T) {
 				t.Errorf("%s: Read: %v", mode, err)
 			}
 		}
-		if err := closeInTime(t, ch, stdioPatience); failed == (err == nil) {
+		if err := closeInTime(t, ch, testPatience); failed == (err == nil) {
 			t.Errorf("%s: Close: %v", mode, err)
 		}
 		if watchProcess(t, pid)() {
@@ -174,7 +174,7 @@ func TestCommandSetsid(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	ch := startChild(t, &Command{Cmd: cmd, Grace: 300 * time.Millisecond})
 	readLineFrom(t, ch)
-	if err := closeInTime(t, ch, stdioPatience); err != nil {
+	if err := closeInTime(t, ch, testPatience); err != nil {
 		t.Error(err)
 	}
 	if cmd.SysProcAttr.Setpgid {

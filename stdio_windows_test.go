@@ -113,7 +113,7 @@ func TestCommandBatchFile(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, args)
 	}
 	helloChild(t, ch)
-	if err := closeInTime(t, ch, stdioPatience); err != nil {
+	if err := closeInTime(t, ch, testPatience); err != nil {
 		t.Error(err)
 	}
 	for _, arg := range []string{"%PATH%", `say "x"`, "two\nlines"} {

@@ -92,6 +92,8 @@ func (v *visit) parse(args []string) error {
 	switch {
 	case len(v.operands) < form.min:
 		return &usageError{v.name + " needs " + form.operands}
+	case len(v.operands) > form.max && len(command) == 0:
+		return &usageError{fmt.Sprintf("%s: what is %q? The server's command comes after --", v.name, v.operands[form.max])}
 	case len(v.operands) > form.max:
 		return &usageError{fmt.Sprintf("%s: what is %q?", v.name, v.operands[form.max])}
 	case v.timeout <= 0:
