@@ -1110,20 +1110,20 @@ map[met <nil>:40]
 `, ""},
 	{"big messages", []string{"stdio.framing"}, func(v *visit) {
 		cs := v.connect("everything", ClientOptions{})
-		big := strings.Repeat("é\"\n\u2028", 1<<20/7+1)
+		big := strings.Repeat("é\"\n\u2028", bigMessage/7+1)
 		for _, args := range []map[string]string{{"a": big}, {big: "a"}} {
 			want := string(mustEncode(args, rev20260728))
 			text, err := CallTool[string](v.ctx, cs, "echo", args)
-			v.say("%t %t %v", len(want) > 1<<20, text == want, err)
+			v.say("%t %t %v", len(want) > bigMessage, text == want, err)
 		}
 		n := 0
-		text, err := CallTool[string](v.ctx, cs.With(CallOptions{Progress: func(p ProgressParams) { n += len(p.Message) }}), "steps", map[string]int{"pad": 1 << 20})
+		text, err := CallTool[string](v.ctx, cs.With(CallOptions{Progress: func(p ProgressParams) { n += len(p.Message) }}), "steps", map[string]int{"pad": bigMessage})
 		v.say("%s %d %v", text, n, err)
 	}, fmt.Sprintf(`
 true true <nil>
 true true <nil>
 done %d <nil>
-`, 3<<20+len("at 0at 0.25at 2.5")), ""},
+`, 3*bigMessage+len("at 0at 0.25at 2.5")), ""},
 	{"the client leaves with a call running", nil, func(v *visit) {
 		cs := v.connect("everything", ClientOptions{})
 		_, err := cs.With(CallOptions{Progress: func(ProgressParams) { v.saw("close", nil, cs.Close()) }}).CallTool(v.ctx, "naps", nil)

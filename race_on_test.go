@@ -4,3 +4,6 @@ package mcp
 
 // raceEnabled: the race detector makes sync.Pool forget at random.
 const raceEnabled = true
+
+// bigMessage is what the matrix calls big; the detector is slow.
+const bigMessage = 64 << 10
