@@ -844,6 +844,8 @@ var eventStreams = []struct {
 	{"data: {\ndata:  \"a\": 1\ndata: }\n\n", []string{"|-|{\n \"a\": 1\n}"}},
 	{"data: a\r\rdata: b\r\r", []string{"|-|a", "|-|b"}},
 	{"data: a\r\n\r\ndata: b\r\n\r\n", []string{"|-|a", "|-|b"}},
+	{"id: 1\r\ndata: {\r\ndata: }\r\n\r\n", []string{"|1|{\n}"}},
+	{"data: a\rdata: b\ndata: c\r\n\r\n", []string{"|-|a\nb\nc"}},
 	{"data: a\r\n\ndata: b\n\r\n", []string{"|-|a", "|-|b"}},
 	{": comment\n:\n\ndata: a\n: more\ndata: b\n\n: end\n", []string{"|-|a\nb"}},
 	{"event: message\ndata: a\n\n", []string{"message|-|a"}},
