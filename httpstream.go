@@ -392,10 +392,6 @@ func (p *posted) refuse(status int, e *Error) { refuseHTTP(p.w, status, p.id, e)
 func (p *posted) serve() {
 	header := p.r.Header.Get(headerVersion)
 	rev := p.server.revision(header) // nil: absent, or not served
-	if len(p.r.Header[headerVersion]) > 1 {
-		p.refuse(http.StatusBadRequest, Errorf(CodeHeaderMismatch, "%s is given twice", headerVersion))
-		return
-	}
 	if members, ok := splitBatch(p.body); ok {
 		switch {
 		case rev != nil && rev.modern:
@@ -419,6 +415,8 @@ func (p *posted) serve() {
 	switch {
 	case bad != nil:
 		p.refuse(http.StatusBadRequest, bad)
+	case len(p.r.Header[headerVersion]) > 1:
+		p.refuse(http.StatusBadRequest, Errorf(CodeHeaderMismatch, "%s is given twice", headerVersion))
 	case claims && !p.server.modern():
 		p.refuse(http.StatusBadRequest, p.server.refuseVersion(version))
 	case claims && (header == "" || header != version), rev != nil && rev.modern && version != "" && header != version:
