@@ -509,7 +509,7 @@ func (p *posted) serveModern(m Message, isResponse bool, rev *revision, claims b
 		return
 	}
 	ps := p.stream(m, ss)
-	ps.status = modernStatus
+	ps.modern = true
 	conn := ps.conn
 	defer func() {
 		ps.detach(conn)
@@ -580,15 +580,19 @@ var (
 	errNoLifespan   = Errorf(CodeInternalError, "internal error")
 )
 
-// modernStatus is the status of an answer that is no stream
-// (2026-07-28 basic/transports/streamable-http).
-func modernStatus(code int) int {
-	switch code {
-	case CodeParseError, CodeInvalidRequest, CodeInvalidParams,
-		CodeHeaderMismatch, CodeMissingClientCapability, CodeUnsupportedProtocolVersion:
-		return http.StatusBadRequest
-	case CodeMethodNotFound:
+// status is that of an answer that is no stream
+// (2026-07-28 basic/transports/streamable-http). Clients of before take
+// others than 200 for a failure of the connection; a batch is refused as a
+// whole.
+func (ps *postStream) status(code int) int {
+	switch {
+	case code == 0 || !ps.modern && !ps.id.IsZero():
+		return http.StatusOK
+	case code == CodeMethodNotFound:
 		return http.StatusNotFound
+	case code == CodeParseError, code == CodeInvalidRequest, code == CodeInvalidParams,
+		code == CodeHeaderMismatch, code == CodeMissingClientCapability, code == CodeUnsupportedProtocolVersion:
+		return http.StatusBadRequest
 	}
 	return http.StatusOK
 }
@@ -928,8 +932,9 @@ func (c *response) write(b []byte) error {
 	}
 	if err != nil {
 		c.failed = fmt.Errorf("mcp: the client does not read: %w", err)
+	} else {
+		c.control.SetWriteDeadline(time.Time{})
 	}
-	c.control.SetWriteDeadline(time.Time{})
 	if len(c.buf) > 64<<10 {
 		c.buf = nil
 	}
@@ -948,10 +953,10 @@ type postStream struct {
 	h       *HTTPHandler
 	id      ID // of the request; zero for a batch
 	session *ServerSession
-	owner   *httpSession          // nil at 2026-07-28, and without sessions
-	number  string                // of the stream within the session, for event ids; "" without
-	only    bool                  // one JSON object, whatever happens
-	status  func(code int) int    // of an answer that is no stream; nil for 200
+	owner   *httpSession // nil at 2026-07-28, and without sessions
+	number  string       // of the stream within the session, for event ids; "" without
+	only    bool         // one JSON object, whatever happens
+	modern  bool
 	opened  func(code int) *Error // before the answer to initialize leaves
 
 	mu       sync.Mutex
@@ -1041,12 +1046,14 @@ func (ps *postStream) put(frame []byte) error {
 }
 
 // write writes an event. A reader that fails loses the stream; what it misses
-// is kept, if anything is.
+// is kept, if anything is. That is the handler's affair at 2026-07-28 only,
+// where it is cancelled, too.
 func (ps *postStream) write(frame []byte) error {
-	id := ps.store(frame)
-	err := ps.conn.event("", id, frame)
+	err := ps.conn.event("", ps.store(frame), frame)
 	if err != nil && ps.number != "" {
 		ps.release()
+	}
+	if !ps.modern {
 		return nil
 	}
 	return err
@@ -1081,11 +1088,7 @@ func (ps *postStream) answer(frame []byte, code int) {
 		ps.begin()
 		ps.write(frame)
 	default:
-		status := http.StatusOK
-		if code != 0 && ps.status != nil {
-			status = ps.status(code)
-		}
-		writeJSON(ps.conn.w, status, frame)
+		writeJSON(ps.conn.w, ps.status(code), frame)
 	}
 	ps.release()
 	if ps.owner != nil {
@@ -1455,7 +1458,6 @@ func (p *posted) deliver(m Message, isResponse bool, batch iter.Seq[[]byte], hs 
 	hs.adopt(ps)
 	ps.keepAlive()
 	if batch != nil {
-		ps.status = batchStatus
 		ss.core.deliverBatch(batch, ps, p.dress)
 	} else if req := ss.core.accept(p.request(m, ss.core, ps)); req != nil {
 		go ss.core.serve(req)
@@ -1466,9 +1468,6 @@ func (p *posted) deliver(m Message, isResponse bool, batch iter.Seq[[]byte], hs 
 	}
 	ps.detach(conn)
 }
-
-// batchStatus is the status of the error that refuses a batch as a whole.
-func batchStatus(int) int { return http.StatusBadRequest }
 
 // serveStateless serves a message of a revision with sessions without one:
 // the header says which (absent: 2025-03-26), and nothing is known of the
@@ -1502,7 +1501,6 @@ func (p *posted) serveStateless(m Message, isResponse bool, batch iter.Seq[[]byt
 	ps.keepAlive()
 	if batch != nil {
 		conn.done = make(chan struct{})
-		ps.status = batchStatus
 		ss.core.deliverBatch(batch, ps, p.dress)
 		<-conn.done
 	} else if req := ss.core.accept(p.request(m, ss.core, ps)); req != nil {

@@ -1065,7 +1065,7 @@ func TestHTTPWriters(t *testing.T) {
 		"unwraps":      func(w *httptest.ResponseRecorder) http.ResponseWriter { return unwraps{plainWriter{w}, w} },
 		"cannot flush": func(w *httptest.ResponseRecorder) http.ResponseWriter { return plainWriter{w} },
 		"cannot again": func(w *httptest.ResponseRecorder) http.ResponseWriter { return plainWriter{w} },
-		"fails":        func(w *httptest.ResponseRecorder) http.ResponseWriter { return failing{plainWriter{w}} },
+		"fails":        func(w *httptest.ResponseRecorder) http.ResponseWriter { return brokenWriter{plainWriter{w}} },
 	} {
 		for _, header := range []http.Header{head("Mcp-Session-Id", id), modernHead("tools/call", "progress")} {
 			body := callFrame("1", "progress")
@@ -1102,9 +1102,9 @@ type unwraps struct {
 
 func (u unwraps) Unwrap() http.ResponseWriter { return u.w }
 
-type failing struct{ plainWriter }
+type brokenWriter struct{ plainWriter }
 
-func (failing) Write([]byte) (int, error) { return 0, errFlush }
+func (brokenWriter) Write([]byte) (int, error) { return 0, errFlush }
 
 // TestHTTPSeenByHandlers: what handlers see of HTTP, in both eras.
 func TestHTTPSeenByHandlers(t *testing.T) {

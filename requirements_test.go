@@ -31,13 +31,7 @@ var completeAreas = []string{
 var notShowable = map[string]string{
 	"resources.error.not-found-legacy": "-32602 with the URI at every revision (a client understands -32002, too): what the newest revision requires hurts nobody at the older ones",
 
-	"batch.post.body":            noHTTP,
-	"batch.post.no-request-202":  noHTTP,
-	"batch.sse.no-early-close":   noHTTP,
-	"batch.sse.response-each":    noHTTP,
-	"meta.caps.missing-400":      noHTTP,
-	"meta.request.missing-400":   noHTTP,
-	"version.matrix.legacy-http": noHTTP,
+	"batch.post.body": noHTTP,
 
 	"cancel.tasks":        noTasks,
 	"progress.task-stop":  noTasks,
