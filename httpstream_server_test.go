@@ -85,7 +85,10 @@ func endHTTP(t *testing.T, h *HTTPHandler) {
 	if len(h.sessions)+len(h.live)+h.opening > 0 {
 		t.Errorf("left: %d sessions, %d served, %d opening", len(h.sessions), len(h.live), h.opening)
 	}
-	if m := h.opts.Events.(*memoryEvents); len(m.sessions) > 0 || m.size != 0 {
+	m := h.opts.Events.(*memoryEvents)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.sessions) > 0 || m.size != 0 {
 		t.Errorf("events of %d sessions are left, %d bytes", len(m.sessions), m.size)
 	}
 }
