@@ -1064,6 +1064,7 @@ func TestHTTPWriters(t *testing.T) {
 	h := NewHTTPHandler(httpEcho(nil), &HTTPOptions{Logger: log.logger()})
 	defer endHTTP(t, h)
 	id := openHTTP(t, h, Version20251125, "{}")
+	n := 0
 	for name, wrap := range map[string]func(*httptest.ResponseRecorder) http.ResponseWriter{
 		"unwraps":      func(w *httptest.ResponseRecorder) http.ResponseWriter { return unwraps{plainWriter{w}, w} },
 		"cannot flush": func(w *httptest.ResponseRecorder) http.ResponseWriter { return plainWriter{w} },
@@ -1071,7 +1072,8 @@ func TestHTTPWriters(t *testing.T) {
 		"fails":        func(w *httptest.ResponseRecorder) http.ResponseWriter { return brokenWriter{plainWriter{w}} },
 	} {
 		for _, header := range []http.Header{head("Mcp-Session-Id", id), modernHead("tools/call", "progress")} {
-			body := callFrame("1", "progress")
+			n++ // who fails may still be running
+			body := callFrame(fmt.Sprint(n), "progress")
 			if header.Get("Mcp-Method") != "" {
 				body = strings.Replace(modernRequest("1", "tools/call", `"name":"progress"`, "{}"), `"_meta":{`, `"_meta":{"progressToken":1,`, 1)
 			}
