@@ -66,13 +66,13 @@ type httpTap struct {
 }
 
 // newHTTPTap returns a tap in front of the server at a URL, and the URL to use
-// instead.
-func (p *peers) newHTTPTap(t *testing.T, server string) (*tap, string) {
+// instead; see httpTap.cut, which may be nil.
+func (p *peers) newHTTPTap(t *testing.T, server string, cut func(*exchange, *tapEvent) bool) (*tap, string) {
 	u, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := new(httpTap)
+	h := &httpTap{cut: cut}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: u.Scheme, Host: u.Host})
@@ -93,7 +93,7 @@ func (p *peers) newHTTPTap(t *testing.T, server string) (*tap, string) {
 			panic(http.ErrAbortHandler)
 		},
 	}
-	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
@@ -106,6 +106,7 @@ func (p *peers) newHTTPTap(t *testing.T, server string) (*tap, string) {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
 	}))
+	h.Start()
 	t.Cleanup(h.Close)
 	return &tap{t: t, http: h, published: p.published}, h.URL + u.Path
 }

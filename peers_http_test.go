@@ -144,7 +144,7 @@ func (l leg) overSSE(steps []step) []step {
 
 // runHTTPClient is runClient with a server at a URL.
 func (p *peers) runHTTPClient(t *testing.T, l leg, conversation string, steps []step, rounds int, server string) *tap {
-	tap, url := p.newHTTPTap(t, server)
+	tap, url := p.newHTTPTap(t, server, nil)
 	p.runProgram(t, l, conversation, steps, url)
 	tap.http.Close() // waits for what is under way
 	tap.checkServer(l.revision(), rounds)
@@ -171,7 +171,7 @@ func TestPeersHTTPInspector(t *testing.T) {
 			}
 			t.Run(l.name+"/"+at.era+at.path, func(t *testing.T) {
 				t.Parallel()
-				tap, url := p.newHTTPTap(t, p.serveDemo(t)+at.path)
+				tap, url := p.newHTTPTap(t, p.serveDemo(t)+at.path, nil)
 				l.run(t, p, at.era, "--", url)
 				tap.http.Close()
 				tap.checkServer(at.rev, 0)
@@ -256,9 +256,8 @@ func TestPeersHTTPCut(t *testing.T) {
 	for _, l := range []leg{{"ts1", Version20251125}, {"ts2", Version20251125}, {"gosdk", Version20251125}, {"mcpgo", Version20251125}} {
 		t.Run(l.peer, func(t *testing.T) {
 			t.Parallel()
-			tap, url := p.newHTTPTap(t, serveHTTP(t, httpFixture(), nil)+"/mcp")
 			cut := map[string]bool{}
-			tap.http.cut = func(x *exchange, e *tapEvent) bool {
+			tap, url := p.newHTTPTap(t, serveHTTP(t, httpFixture(), nil)+"/mcp", func(_ *exchange, e *tapEvent) bool {
 				// mcp-go does not take up a stream that broke.
 				what := map[bool]string{strings.Contains(e.data, notifyProgress): "call", strings.Contains(e.data, notifyResourceUpdated): "stream"}[true]
 				if what == "" || cut[what] || l.peer == "mcpgo" {
@@ -266,7 +265,7 @@ func TestPeersHTTPCut(t *testing.T) {
 				}
 				cut[what] = true
 				return true
-			}
+			})
 			p.runProgram(t, l, "cut", []step{
 				{"connect", `{"version":"2025-11-25","server":"fixture"}`},
 				{"call", `{"seen":[1,2,3,4,5],"text":"counted to 5"}`},
@@ -299,7 +298,7 @@ func TestPeersHTTPLost(t *testing.T) {
 	for _, l := range []leg{{"ts1", Version20251125}, {"ts2", Version20251125}, {"gosdk", Version20251125}, {"mcpgo", Version20251125}} {
 		t.Run(l.peer, func(t *testing.T) {
 			t.Parallel()
-			tap, url := p.newHTTPTap(t, serveHTTP(t, httpFixture(), nil)+"/mcp")
+			tap, url := p.newHTTPTap(t, serveHTTP(t, httpFixture(), nil)+"/mcp", nil)
 			said := map[string]string{"mcpgo": "session terminated (404)"}[l.peer]
 			if said == "" {
 				said = "no such session" // as our server says
@@ -405,7 +404,7 @@ func TestPeersAsHTTPServers(t *testing.T) {
 		t.Run(l.peer+"/"+l.version+"/"+l.name, func(t *testing.T) {
 			t.Parallel()
 			p.converse(t, l.leg, l.settles, func(dir string) (Transport, *tap) {
-				tap, url := p.newHTTPTap(t, p.serve(t, func(string) *exec.Cmd { return l.command(p, dir) })+l.path)
+				tap, url := p.newHTTPTap(t, p.serve(t, func(string) *exec.Cmd { return l.command(p, dir) })+l.path, nil)
 				return &HTTP{URL: url}, tap
 			}, l.talk)
 		})
@@ -456,13 +455,12 @@ func TestPeersHTTPServersCut(t *testing.T) {
 			t.Parallel()
 			origin := p.serve(t, func(string) *exec.Cmd { return l.command(p, t.TempDir()) })
 			p.converse(t, l.leg, l.settles, func(string) (Transport, *tap) {
-				tap, url := p.newHTTPTap(t, origin+"/mcp")
 				cut := false
-				tap.http.cut = func(_ *exchange, e *tapEvent) bool {
+				tap, url := p.newHTTPTap(t, origin+"/mcp", func(_ *exchange, e *tapEvent) bool {
 					now := !cut && l.count != "" && strings.Contains(e.data, notifyProgress)
 					cut = cut || now
 					return now
-				}
+				})
 				return &HTTP{URL: url}, tap
 			}, func(c *conversation) {
 				if l.settles.modern { // where no stream is taken up again
