@@ -135,7 +135,7 @@ func (l leg) overHTTP(steps []step) []step {
 // overSSE changes the steps of a client that cannot be asked there.
 func (l leg) overSSE(steps []step) []step {
 	for i := range steps {
-		if l.peer == "mcpgo" && slices.Contains([]string{"elicit", "sample", "roots"}, steps[i].name) {
+		if l.peer == "mcpgo" && slices.Contains([]string{"sample", "roots"}, steps[i].name) {
 			steps[i].want = `{"text":"the client did not declare"}`
 		}
 	}
