@@ -60,7 +60,7 @@ func TestUsage(t *testing.T) {
 		{"dance", 2, "", `mcp: there is no command "dance"`},
 		{"tools --help", 0, "mcp tools", ""},
 		{"demo now", 2, "", `mcp: demo: what is "now"?`},
-		{"ping ./server", 2, "", `mcp: ping: what is "./server"? The server's command comes after --`},
+		{"ping ./server", 2, "", "mcp: ping: no server: its URL comes last, or its command after --"},
 		{"demo --page -1", 2, "", "mcp: demo: -page must be"},
 		{"demo --loud", 2, "", "mcp: demo: flag provided but not defined: -loud"},
 		{"demo --help", 0, "mcp demo", ""},
