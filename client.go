@@ -1476,7 +1476,7 @@ func (cs *ClientSession) visit(ctx context.Context, rev *revision, pages InputRe
 		case <-next:
 		case <-ctx.Done():
 			return false, fmt.Errorf("%d pages are not completed: %w", left, ctx.Err())
-		case <-l.core.done:
+		case <-l.core.done.wait():
 			return false, ErrClosed
 		}
 	}
@@ -1591,7 +1591,7 @@ func (l *link) answerAll(ctx context.Context, rev *revision, questions InputRequ
 			answers[a.key] = a.answer
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-l.core.done:
+		case <-l.core.done.wait():
 			return nil, ErrClosed
 		}
 	}
@@ -2493,7 +2493,7 @@ func (cs *ClientSession) keepListening(ctx context.Context, sub *Subscription, r
 		case <-ctx.Done():
 			t.Stop()
 			return ctx.Err()
-		case <-l.core.done:
+		case <-l.core.done.wait():
 			t.Stop()
 			return ErrClosed
 		}

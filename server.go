@@ -403,7 +403,7 @@ func (l *lifespan) await(d time.Duration) {
 }
 
 func (s *Server) newSession(ctx context.Context) *ServerSession {
-	ss := &ServerSession{server: s, draining: make(chan struct{}), begun: make(chan struct{})}
+	ss := &ServerSession{server: s}
 	ss.core = newSession(ctx, ss, s.log)
 	ss.core.stray = s.opts.Stray
 	return ss
@@ -422,9 +422,9 @@ func (ss *ServerSession) awaitInitialized(ctx context.Context) error {
 	t := time.NewTimer(initTime)
 	defer t.Stop()
 	select {
-	case <-ss.begun:
+	case <-ss.begun.wait():
 		return nil
-	case <-ss.draining: // it says no more
+	case <-ss.draining.wait(): // it says no more
 		return ErrClosed
 	case <-t.C:
 		return errors.New("mcp: the client did not say that it is initialized")
@@ -518,20 +518,19 @@ type ServerSession struct {
 	watcher  *watcher           // of the legacy session
 	passing  bool               // it ends with its one request; constant
 
-	ready   atomic.Bool   // the legacy client said that it is initialized
-	begun   chan struct{} // closed then
-	pages   []string      // ids of open url elicitations, under the server's mu
+	ready   atomic.Bool // the legacy client said that it is initialized
+	begun   latch       // open then
+	pages   []string    // ids of open url elicitations, under the server's mu
 	watchMu sync.Mutex
 	watched map[string]bool // resources/subscribe
 
 	logSecond          time.Time // when counting began; under mu, as the next two
 	logged, logDropped int
 
-	drainOnce sync.Once
-	draining  chan struct{} // closed when listens have to end
-	life      *lifespan
-	listens   int           // subscriptions/listen requests that run, under mu
-	quiet     chan struct{} // closed when there are none, if someone waits
+	draining latch // open when listens have to end
+	life     *lifespan
+	listens  int           // subscriptions/listen requests that run, under mu
+	quiet    chan struct{} // closed when there are none, if someone waits
 }
 
 // Close ends the session: subscriptions end with their result, other
@@ -600,7 +599,7 @@ func (ss *ServerSession) admit(req *Request) *Error {
 		req.client = ss.client
 		if req.Method == notifyInitialized && negotiated != nil {
 			if !ss.ready.Swap(true) {
-				close(ss.begun)
+				ss.begun.open()
 			}
 		}
 		return nil
@@ -711,7 +710,7 @@ func (ss *ServerSession) inline(req *Request) bool { return req.Method == method
 
 func (ss *ServerSession) mayAnswer() bool { return true }
 
-func (ss *ServerSession) drain() { ss.drainOnce.Do(func() { close(ss.draining) }) }
+func (ss *ServerSession) drain() { ss.draining.open() }
 
 // listenEnded counts a subscriptions/listen request that is over.
 func (ss *ServerSession) listenEnded() {
@@ -2956,7 +2955,7 @@ func (s *Server) unwatch(w *watcher) {
 // watchSession makes a legacy session one that is told of changes, once the
 // client says that it is initialized. Under ss.mu.
 func (s *Server) watchSession(ss *ServerSession) {
-	caps := ss.declared
+	caps := &ss.declared // constant from now on
 	w := &watcher{ready: true, wants: func(method, uri string) bool {
 		if !ss.ready.Load() {
 			return false
@@ -3107,7 +3106,7 @@ func (s *Server) listen(ctx context.Context, req *Request) (any, error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-ss.draining:
+	case <-ss.draining.wait():
 	}
 	w.flush()
 	if ss.core.conn != nil { // on a stream the client is told so, too: after the result, which a client would drop after this

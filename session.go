@@ -553,7 +553,7 @@ type session struct {
 	cause   error           // why the session ended; nil when we closed it
 	deaf    bool            // the peer says no more: no answer can come
 	closed  bool
-	done    chan struct{} // closed when the session is over
+	done    latch // open when the session is over
 
 	notes     []note // what waits for its callback
 	noteBytes int
@@ -567,7 +567,7 @@ type session struct {
 	stray    func(m *Message, err error) // the option of both sides
 	cleanups []func()                    // OnClose
 	over     bool                        // what OnClose registers now runs at once
-	cleaned  chan struct{}               // closed when they have run or been given up
+	cleaned  latch                       // open when they have run or been given up
 
 	heard  atomic.Int64 // messages since the pinger looked last
 	pinger *pinger      // nil without keepalive
@@ -591,15 +591,41 @@ func (n *note) size() int {
 	return 0
 }
 
+// A latch opens once and can be waited for. Its zero value is shut.
+type latch struct {
+	mu     sync.Mutex
+	passed bool
+	c      chan struct{} // nil before someone waits
+}
+
+// open lets all through who wait, now and from now on.
+func (g *latch) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.passed && g.c != nil {
+		close(g.c)
+	}
+	g.passed = true
+}
+
+// wait returns a channel that is closed when the latch opens.
+func (g *latch) wait() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.c == nil {
+		g.c = make(chan struct{})
+		if g.passed {
+			close(g.c)
+		}
+	}
+	return g.c
+}
+
 func newSession(ctx context.Context, side side, log *slog.Logger) *session {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &session{
-		side: side, log: log,
-		calls: make(map[ID]*call), running: make(map[ID]*Request),
-		done: make(chan struct{}), cleaned: make(chan struct{}),
-	}
+	s := &session{side: side, log: log}
 	s.ctx, s.stop = context.WithCancelCause(ctx)
 	return s
 }
@@ -699,7 +725,7 @@ func (s *session) unheard(cause error) {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-s.done:
+	case <-s.done.wait():
 	}
 	s.close(cause)
 }
@@ -831,6 +857,9 @@ func (s *session) accept(req *Request) *Request {
 	case s.busy >= maxRunning:
 		bad = Errorf(CodeInternalError, "too many requests are running")
 	default:
+		if s.running == nil {
+			s.running = make(map[ID]*Request)
+		}
 		s.running[req.ID] = req
 		s.busy++
 	}
@@ -897,6 +926,9 @@ func (s *session) finish(req *Request, result any, err error) {
 	frame, code := s.encodeAnswer(req, result, err)
 	s.mu.Lock()
 	delete(s.running, req.ID) // who has the answer may use the id again
+	if s.conn == nil && len(s.running) == 0 {
+		s.running = nil // over HTTP there are many sessions that do nothing
+	}
 	s.served = time.Now()
 	s.mu.Unlock()
 	if !req.finish() {
@@ -1198,7 +1230,7 @@ func (s *session) call(ctx context.Context, out stream, spec callSpec) (json.Raw
 		s.lastID++
 		id = IntID(s.lastID)
 	}
-	s.calls[id] = c
+	s.expect(id, c)
 	s.mu.Unlock()
 	defer s.forget(id)
 	params := spec.params
@@ -1466,7 +1498,7 @@ func (s *session) ping(p *pinger) {
 	}
 	s.lastID++
 	p.id, p.pending = IntID(s.lastID), c
-	s.calls[p.id] = c
+	s.expect(p.id, c)
 	s.mu.Unlock()
 	ctx, stop := context.WithTimeout(s.ctx, p.every)
 	defer stop()
@@ -1477,11 +1509,19 @@ func (s *session) ping(p *pinger) {
 	}
 }
 
+// expect notes a call whose answer is to come. Under s.mu.
+func (s *session) expect(id ID, c *call) {
+	if s.calls == nil {
+		s.calls = make(map[ID]*call)
+	}
+	s.calls[id] = c
+}
+
 // failCalls ends all calls that wait.
 func (s *session) failCalls(err error) {
 	s.mu.Lock()
 	calls := s.calls
-	s.calls = make(map[ID]*call)
+	s.calls = nil
 	s.mu.Unlock()
 	for _, c := range calls {
 		c.answer <- outcome{err: err}
@@ -1498,7 +1538,7 @@ func (s *session) close(cause error) error {
 	if s.closed {
 		s.mu.Unlock()
 		if !insideCallback() { // which whoever closes waits for
-			<-s.cleaned
+			<-s.cleaned.wait()
 		}
 		return nil
 	}
@@ -1522,7 +1562,7 @@ func (s *session) close(cause error) error {
 	if s.conn != nil {
 		closeErr = s.conn.conn.Close()
 	}
-	close(s.done)
+	s.done.open()
 	s.side.ended()
 	s.cleanUp()
 	return closeErr
@@ -1544,7 +1584,7 @@ func (s *session) onClose(f func()) {
 // cleanUp runs what was registered with onClose, the last first, and waits
 // for it within a bound.
 func (s *session) cleanUp() {
-	defer close(s.cleaned)
+	defer s.cleaned.open()
 	s.mu.Lock()
 	s.over = true
 	waiting := len(s.cleanups) > 0
@@ -1607,9 +1647,9 @@ func (s *session) closedError() error {
 // wait waits for the end of the session and returns why it ended; nil when
 // one of the sides closed it.
 func (s *session) wait() error {
-	<-s.done
+	<-s.done.wait()
 	if !insideCallback() {
-		<-s.cleaned
+		<-s.cleaned.wait()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
