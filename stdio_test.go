@@ -192,7 +192,7 @@ func childCommand(mode string, args ...string) *exec.Cmd {
 		panic(err)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Env = []string{childMode + "=" + mode}
+	cmd.Env = []string{childMode + "=" + mode, "GORACE=atexit_sleep_ms=0"} // else the race detector makes every child linger
 	return cmd
 }
 
