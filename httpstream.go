@@ -2337,7 +2337,14 @@ const (
 func (c *httpConn) send(p *posting) {
 	ctx, cancel := context.WithTimeout(c.ctx, sendTime)
 	defer cancel()
-	err := c.exchange(ctx, p, func(*http.Response) error { return nil })
+	read := func(*http.Response) error { return nil }
+	err := c.exchange(ctx, p, read)
+	// net/http gives a connection on before it has told of a response without a
+	// body. If the next request on it ends early, this one gets that one's
+	// error, and nobody knows what the response was.
+	if ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		err = c.exchange(ctx, p, read)
+	}
 	if err != nil && c.ctx.Err() == nil {
 		c.log.Warn("mcp: message not delivered", "method", p.m.Method, "error", err)
 	}

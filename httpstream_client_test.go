@@ -2286,6 +2286,32 @@ func TestHTTPClientManyCalls(t *testing.T) {
 	}
 }
 
+// net/http may give a request that was answered without a body the error of
+// the next one on the same connection. A notification is then sent once more.
+func TestHTTPClientNotificationWithAnothersError(t *testing.T) {
+	for name, theirs := range map[string]error{"deadline": context.DeadlineExceeded, "cancel": context.Canceled} {
+		f := &fakeHTTP{t: t, versions: []string{Version20251125}}
+		server := httptest.NewServer(f)
+		failed := false
+		unlucky := failing(func(r *http.Request) (*http.Response, error) {
+			response, err := http.DefaultTransport.RoundTrip(r)
+			if err == nil && response.StatusCode == http.StatusAccepted && !failed {
+				failed = true
+				response.Body.Close()
+				return nil, theirs
+			}
+			return response, err
+		})
+		cs := f.connect(t, nil, &HTTP{URL: server.URL, Client: &http.Client{Transport: unlucky}, NoStream: true})
+		cs.Close()
+		if n := len(f.of("POST notifications/initialized")); n != 2 {
+			t.Errorf("%s: initialized was sent %d times", name, n)
+		}
+		server.Close()
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
 // Over HTTP+SSE a refused message fails its call only, and the session ends
 // with its stream; with Restart there is another one.
 func TestHTTPClientOldTransportEnds(t *testing.T) {
