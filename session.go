@@ -477,7 +477,8 @@ type stream interface {
 	// put queues a frame, without waiting for the peer.
 	put(frame []byte) error
 	// answer sends the last frame of a request; nil when a cancelled request
-	// gets none. It waits when the peer is far behind.
+	// gets none. It waits when the peer is far behind. The frame is the
+	// caller's again when it returns.
 	// code is that of an error response, 0 otherwise.
 	answer(frame []byte, code int)
 }
@@ -535,12 +536,13 @@ const (
 
 // A session is one side of a conversation.
 type session struct {
-	side side
-	log  *slog.Logger
-	ctx  context.Context // ends with the session
-	stop context.CancelCauseFunc
-	out  stream      // for what belongs to no request; nil if there is no way
-	conn *connStream // nil over HTTP
+	side   side
+	log    *slog.Logger
+	ctx    context.Context // ends with the session
+	stop   context.CancelCauseFunc
+	out    stream      // for what belongs to no request; nil if there is no way
+	conn   *connStream // nil over HTTP
+	reader *reader     // nil over HTTP
 
 	mu      sync.Mutex
 	lastID  int64
@@ -634,37 +636,172 @@ func newSession(ctx context.Context, side side, log *slog.Logger) *session {
 // session's only one while nothing happens.
 func (s *session) start(conn Conn) {
 	s.conn = &connStream{conn: conn, session: s}
+	s.conn.lines, _ = conn.(lineConn)
 	s.out = s.conn
-	go s.read(conn)
+	s.reader = &reader{session: s, conn: conn}
+	go s.reader.read()
 }
 
-// read reads and routes. Before user code runs another goroutine takes over:
-// passing the role of the reader on is cheaper than waking a worker, and
-// nothing waits behind a slow handler.
-func (s *session) read(conn Conn) {
+// A lineConn is a Conn that writes several frames at once, each with a newline
+// at its end, and knows whether there is something to read already. A reader
+// that will be back at once holds its answers, and they leave together.
+type lineConn interface {
+	writeLines(lines []byte) error
+	more() bool
+}
+
+// A reader reads what a connection brings, and routes it. It serves a request
+// itself when that was quick the last time: this is cheaper than waking
+// another goroutine. Should it take long after all, someone else goes on
+// reading. So nothing waits behind a slow handler for more than a moment.
+type reader struct {
+	session *session
+	conn    Conn
+
+	turn   atomic.Uint64 // odd while the reader serves
+	timer  *time.Timer   // runs takeOver; nil before the first turn
+	method string        // of the request that the reader serves, with the name in its params
+	name   []byte
+
+	mu    sync.Mutex
+	quick map[pace]bool
+}
+
+// A pace is what requests have in common that take about the same time: their
+// method, and the name in their params as JSON.
+type pace struct{ method, name string }
+
+const (
+	quickTime = 100 * time.Microsecond // what took longer is served apart
+	turnTime  = 200 * time.Microsecond // how long the reader may serve
+	maxQuick  = 1024
+)
+
+// read reads until the connection ends or another goroutine goes on.
+func (r *reader) read() {
+	s := r.session
 	for {
-		frame, err := conn.Read(s.ctx)
+		if s.conn.holds() && !r.more() && !r.during(s.conn.release) {
+			return
+		}
+		frame, err := r.conn.Read(s.ctx)
 		if err != nil {
 			if s.unreadable(err) {
 				continue
 			}
 			return
 		}
-		if req := s.deliver(frame, s.out); req != nil {
-			s.out.room(s.ctx) // who asks and does not read the answers is not read either
-			if s.side.inline(req) {
-				served := make(chan struct{})
-				go func() { // a handler that ends its goroutine must not end the reader
-					defer close(served)
-					s.serve(req)
-				}()
-				<-served
-				continue
+		req := s.deliver(frame, s.out)
+		if req == nil {
+			continue
+		}
+		s.out.room(s.ctx) // who asks and does not read the answers is not read either
+		switch {
+		case s.side.inline(req):
+			served := make(chan struct{})
+			go func() { // a handler that ends its goroutine must not end the reader
+				defer close(served)
+				s.conn.release()
+				s.serve(req)
+			}()
+			<-served
+		case r.isQuick(req):
+			if r.more() {
+				s.conn.hold()
 			}
-			go s.read(conn)
-			s.serve(req)
+			if !r.during(func() { s.serve(req) }) {
+				return
+			}
+		default:
+			go r.read()
+			r.serve(req)
 			return
 		}
+	}
+}
+
+func (r *reader) more() bool {
+	lines := r.session.conn.lines
+	return lines != nil && lines.more()
+}
+
+// during runs f and reports whether its caller is still the one who reads.
+func (r *reader) during(f func()) (mine bool) {
+	turn := r.turn.Add(1)
+	if r.timer == nil {
+		r.timer = time.AfterFunc(turnTime, r.takeOver)
+	} else {
+		r.timer.Reset(turnTime)
+	}
+	returned := false
+	defer func() {
+		if mine = r.turn.CompareAndSwap(turn, turn+1); mine {
+			r.timer.Stop()
+			if !returned { // f has ended the goroutine
+				go r.read()
+			}
+		}
+	}()
+	f()
+	returned = true
+	return
+}
+
+// takeOver goes on reading, if the one who reads still serves.
+func (r *reader) takeOver() {
+	if r.claim() {
+		r.session.conn.release()
+		r.read()
+	}
+}
+
+// claim makes the caller the one who reads, if the one who reads still serves.
+func (r *reader) claim() bool {
+	turn := r.turn.Load()
+	if turn%2 == 0 || !r.turn.CompareAndSwap(turn, turn+1) {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.quick, pace{r.method, string(r.name)})
+	return true
+}
+
+// passOn lets another goroutine read, if the one who reads serves: somebody is
+// about to wait for an answer of the peer.
+func (r *reader) passOn() {
+	if r != nil && r.claim() {
+		go func() {
+			r.session.conn.release()
+			r.read()
+		}()
+	}
+}
+
+// isQuick reports whether a request is one of those that have been quick.
+func (r *reader) isQuick(req *Request) bool {
+	r.method, r.name = req.Method, req.params.name
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.quick[pace{req.Method, string(r.name)}]
+}
+
+// serve serves a request apart from the reader, and takes its time.
+func (r *reader) serve(req *Request) {
+	p := pace{req.Method, string(req.params.name)}
+	began := time.Now()
+	r.session.serve(req)
+	quick := time.Since(began) < quickTime
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case !quick:
+		delete(r.quick, p)
+	case len(r.quick) < maxQuick:
+		if r.quick == nil {
+			r.quick = make(map[pace]bool)
+		}
+		r.quick[p] = true
 	}
 }
 
@@ -1240,6 +1377,7 @@ func (s *session) call(ctx context.Context, out stream, spec callSpec) (json.Raw
 	if err := sendWithin(ctx, spec.timeout, out, appendRequest(nil, id, spec.method, params)); err != nil {
 		return nil, doing(spec.method, err)
 	}
+	s.reader.passOn()
 	o, answered := s.await(ctx, c, spec)
 	if !answered && !s.forget(id) {
 		o = <-c.answer // it came just then: there is nothing to cancel
@@ -1664,17 +1802,27 @@ func (s *session) wait() error {
 // has nothing else to do.
 type connStream struct {
 	conn    Conn
+	lines   lineConn // conn; nil if it takes one frame at a time
 	session *session
 
 	mu      sync.Mutex
-	queue   [][]byte
-	spare   [][]byte      // what was queue before; nil while it is written
-	size    int           // bytes in queue
+	queue   *lineQueue    // nil when empty
 	writing bool          // someone works on the queue
+	held    bool          // the reader will be back to write what is queued
 	drained chan struct{} // closed when the queue is empty, if someone waits
 
 	broken atomic.Bool // a frame could not be written
 }
+
+// A lineQueue is what waits to be written, each with a newline at its end.
+type lineQueue struct{ lines []byte }
+
+var lineQueues = sync.Pool{New: func() any { return new(lineQueue) }}
+
+const (
+	maxHeld = 32 << 10 // bytes that are held for the reader
+	maxCopy = 64 << 10 // a longer answer is written from where it is, when nothing else is
+)
 
 func (w *connStream) put(frame []byte) error {
 	w.mu.Lock()
@@ -1694,6 +1842,15 @@ func (w *connStream) answer(frame []byte, _ int) {
 	}
 	w.room(w.session.ctx)
 	w.mu.Lock()
+	if len(frame) > maxCopy && !w.writing {
+		w.writing = true
+		first := w.take()
+		w.mu.Unlock()
+		w.write(first)
+		w.check(w.conn.Write(w.session.ctx, frame))
+		w.flush()
+		return
+	}
 	mine := w.push(frame)
 	w.mu.Unlock()
 	if mine {
@@ -1708,7 +1865,7 @@ func (w *connStream) room(ctx context.Context) error {
 			w.mu.Unlock()
 			return ErrClosed
 		}
-		if w.size < maxBacklog {
+		if w.queue == nil || len(w.queue.lines) < maxBacklog {
 			w.mu.Unlock()
 			return nil
 		}
@@ -1726,11 +1883,47 @@ func (w *connStream) room(ctx context.Context) error {
 
 // push queues a frame and reports whether the caller must flush. Under w.mu.
 func (w *connStream) push(frame []byte) bool {
-	w.queue = append(w.queue, frame)
-	w.size += len(frame)
-	mine := !w.writing
+	if w.queue == nil {
+		w.queue = lineQueues.Get().(*lineQueue)
+	}
+	w.queue.lines = append(append(w.queue.lines, frame...), '\n')
+	if w.writing || w.held && len(w.queue.lines) < maxHeld {
+		return false
+	}
 	w.writing = true
-	return mine
+	return true
+}
+
+// take empties the queue. Under w.mu.
+func (w *connStream) take() *lineQueue {
+	queue := w.queue
+	w.queue = nil
+	return queue
+}
+
+// hold keeps what is queued from now on for a reader that will be back soon.
+func (w *connStream) hold() {
+	w.mu.Lock()
+	w.held = true
+	w.mu.Unlock()
+}
+
+func (w *connStream) holds() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.held
+}
+
+// release writes what was held.
+func (w *connStream) release() {
+	w.mu.Lock()
+	w.held = false
+	mine := w.queue != nil && !w.writing
+	w.writing = w.writing || mine
+	w.mu.Unlock()
+	if mine {
+		w.flush()
+	}
 }
 
 // waiter returns a channel that is closed when the queue is empty. Under w.mu.
@@ -1741,13 +1934,12 @@ func (w *connStream) waiter() chan struct{} {
 	return w.drained
 }
 
+// flush writes what is queued until there is no more.
 func (w *connStream) flush() {
 	for {
 		w.mu.Lock()
-		queue := w.queue
-		w.queue, w.size = w.spare, 0
-		w.spare = nil
-		if len(queue) == 0 {
+		queue := w.take()
+		if queue == nil {
 			w.writing = false
 			if w.drained != nil {
 				close(w.drained)
@@ -1757,20 +1949,36 @@ func (w *connStream) flush() {
 			return
 		}
 		w.mu.Unlock()
-		for _, frame := range queue {
-			if err := w.conn.Write(w.session.ctx, frame); err != nil {
-				if w.session.ctx.Err() == nil && !w.broken.Swap(true) {
-					go w.session.unheard(doing("write", err))
-				}
+		w.write(queue)
+	}
+}
+
+// write writes frames: in one piece if the connection can.
+func (w *connStream) write(queue *lineQueue) {
+	if queue == nil {
+		return
+	}
+	if w.lines != nil {
+		w.check(w.lines.writeLines(queue.lines))
+	} else {
+		for frame := range bytes.SplitSeq(queue.lines[:len(queue.lines)-1], []byte{'\n'}) {
+			if !w.check(w.conn.Write(w.session.ctx, frame)) {
 				break
 			}
 		}
-		if clear(queue); cap(queue) <= 64 {
-			w.mu.Lock()
-			w.spare = queue[:0]
-			w.mu.Unlock()
-		}
 	}
+	if cap(queue.lines) <= maxCopy {
+		queue.lines = queue.lines[:0]
+		lineQueues.Put(queue)
+	}
+}
+
+// check reports whether a frame could be written, and ends the session if not.
+func (w *connStream) check(err error) bool {
+	if err != nil && w.session.ctx.Err() == nil && !w.broken.Swap(true) {
+		go w.session.unheard(doing("write", err))
+	}
+	return err == nil
 }
 
 // flushWithin waits until all that is queued has been written.

@@ -43,7 +43,8 @@ const (
 type Stream struct {
 	// Reader is where messages come from.
 	Reader io.Reader
-	// Writer is where messages go. It gets one Write a message.
+	// Writer is where messages go. It gets whole messages, one a Write unless
+	// several are ready.
 	Writer io.Writer
 	// MaxLine is the length in bytes of the longest line that is accepted,
 	// its end not counted; 0 means 16 MiB and 64 KiB, so that 16 MiB of text
@@ -167,15 +168,19 @@ func (c *streamConn) Read(context.Context) ([]byte, error) {
 }
 
 func (c *streamConn) Write(_ context.Context, frame []byte) error {
-	frame = append(frame, '\n')
+	return c.writeLines(append(frame, '\n'))
+}
+
+// writeLines writes frames, each with its newline.
+func (c *streamConn) writeLines(lines []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed.Load() {
 		return ErrClosed
 	}
 	if c.broken == nil {
-		n, err := c.w.Write(frame)
-		if err == nil && n < len(frame) {
+		n, err := c.w.Write(lines)
+		if err == nil && n < len(lines) {
 			err = io.ErrShortWrite
 		}
 		// What follows half a frame would be read as part of its line.
@@ -185,6 +190,13 @@ func (c *streamConn) Write(_ context.Context, frame []byte) error {
 		return ErrClosed
 	}
 	return c.broken
+}
+
+// more reports whether there is a whole line that can be read without
+// waiting. It is asked by the one who reads.
+func (c *streamConn) more() bool {
+	buffered, _ := c.lines.r.Peek(c.lines.r.Buffered())
+	return bytes.IndexByte(buffered, '\n') >= 0
 }
 
 func (c *streamConn) Close() error { return c.close() }
