@@ -1789,7 +1789,8 @@ func (hs *httpSession) resume(ctx context.Context, conn *response, stream, last 
 // handler; handlers that share sessions can share a store.
 type EventStore interface {
 	// Append keeps an event and returns its id: unique within the session
-	// and printable ASCII. data may be empty.
+	// and printable ASCII. data may be empty; it is the caller's again when
+	// Append returns.
 	Append(ctx context.Context, session, stream string, data []byte) (id string, err error)
 	// After returns the stream that the event with an id belongs to, and its
 	// events after that one. An id that is not known is an error.

@@ -205,7 +205,7 @@ func decodeMessage(frame []byte) (m Message, isResponse bool, invalid *Error) {
 		refuse("a message has one of method, result and error")
 	case method != nil:
 		var ok bool
-		if m.Method, ok = stringValue(method); !ok || m.Method == "" {
+		if m.Method, ok = knownString(method, methodNames); !ok || m.Method == "" {
 			refuse("method must be a string that is not empty")
 		}
 	case m.Result == nil && errObj == nil:
@@ -609,6 +609,20 @@ func stringValue(raw []byte) (v string, ok bool) {
 		return string(raw), true
 	}
 	return unescapeString(raw), true
+}
+
+// methodNames are the methods that messages need no string of their own for.
+// What defines methods fills it.
+var methodNames = make(map[string]string)
+
+// knownString is stringValue for one that is likely to be known.
+func knownString(raw []byte, known map[string]string) (v string, ok bool) {
+	if len(raw) >= 2 && raw[0] == '"' {
+		if v, ok = known[string(raw[1:len(raw)-1])]; ok {
+			return v, true
+		}
+	}
+	return stringValue(raw)
 }
 
 // unescape resolves the escapes of a checked string. A surrogate without its

@@ -194,6 +194,12 @@ var methods = map[string]struct{ toServer, toClient *span }{
 	notifyTaskStatus:          {tasksCore, tasksCore},
 }
 
+func init() {
+	for name := range methods {
+		methodNames[name] = name
+	}
+}
+
 // methodDefined reports whether the revision has the method or notification
 // in the given direction.
 func methodDefined(method string, rev *revision, toServer bool) bool {

@@ -761,7 +761,9 @@ func (ss *ServerSession) ended() {
 func (ss *ServerSession) handle(ctx context.Context, req *Request) (any, error) {
 	switch req.Method { // for middleware; what serves the method judges it
 	case methodToolsCall, methodPromptsGet:
-		req.Name, _ = stringValue(req.params.name)
+		ss.server.mu.RLock()
+		req.Name, _ = ss.server.tools.name(req.params.name)
+		ss.server.mu.RUnlock()
 		req.Arguments = req.params.arguments
 	case methodResourcesRead, methodSubscribe, methodUnsubscribe:
 		req.Name, _ = stringValue(req.params.uri)
@@ -779,19 +781,22 @@ func (ss *ServerSession) handle(ctx context.Context, req *Request) (any, error) 
 
 // appendResult writes a result in the words of its revision.
 func (ss *ServerSession) appendResult(dst []byte, req *Request, result any) ([]byte, error) {
-	if list, ok := result.(encodedList); ok {
-		return append(slices.Grow(dst, len(list)+2), list...), nil // and for what ends the frame
+	switch result := result.(type) {
+	case encodedList:
+		return append(slices.Grow(dst, len(result)+2), result...), nil // and for what ends the frame
+	case *toolResult:
+		return result.append(dst, req.rev, ss.server.stamp), nil
 	}
 	return ss.server.encodeResult(dst, req, result)
 }
 
 // encodeResult encodes a result with what the server adds to all of them.
 func (s *Server) encodeResult(dst []byte, req *Request, result any) ([]byte, error) {
-	st := &stamp{serverInfo: s.stamp, cacheable: cacheable(req.Method)}
+	st := stamp{serverInfo: s.stamp, cacheable: cacheable(req.Method)}
 	if req.Method != methodResourcesRead { // which has hints of its own, or none
 		st.ttlMs, st.cacheScope = s.opts.Cache.TTLMs, s.opts.Cache.CacheScope
 	}
-	return encodeResult(dst, result, req.rev, st)
+	return encodeResult(dst, result, req.rev, &st)
 }
 
 // cacheable reports whether the results of a method say how long they are
@@ -894,18 +899,22 @@ func (s *Server) dispatch(ctx context.Context, req *Request) (any, error) {
 	if !s.serves(req) {
 		return nil, methodNotFound(req.Method)
 	}
+	if mayAsk(req.Method) {
+		return s.converse(ctx, req)
+	}
+	result, err := s.answer(ctx, req)
+	return result, s.pagesRequired(req, err)
+}
+
+// answer runs what is registered for the method of req.
+func (s *Server) answer(ctx context.Context, req *Request) (any, error) {
 	s.mu.RLock()
 	h := s.custom[req.Method]
 	s.mu.RUnlock()
-	if h == nil {
-		method := serverMethods[req.Method]
-		h = func(ctx context.Context, req *Request) (any, error) { return method(s, ctx, req) }
+	if h != nil {
+		return h(ctx, req)
 	}
-	if mayAsk(req.Method) {
-		return s.converse(ctx, req, h)
-	}
-	result, err := h(ctx, req)
-	return result, s.pagesRequired(req, err)
+	return serverMethods[req.Method](s, ctx, req)
 }
 
 // withoutNews returns c without what needs a way to a client that asks for
@@ -1002,8 +1011,9 @@ func (s *Server) setLevel(_ context.Context, req *Request) (any, error) {
 // registration. A cursor is the number of an entry, so pages stay in step
 // while the list changes.
 type registry[T any] struct {
-	list []registered[T]
-	next int
+	list  []registered[T]
+	index map[string]int // places in list
+	next  int
 	// first is the first page as each revision has it, encoded; nil when the
 	// list has changed since. Set under a read lock of the server.
 	first [5]atomic.Pointer[encodedList]
@@ -1019,24 +1029,35 @@ type registered[T any] struct {
 }
 
 func (r *registry[T]) get(name string) (v T, ok bool) {
-	for i := range r.list {
-		if r.list[i].name == name {
-			return r.list[i].value, true
-		}
+	if i, ok := r.index[name]; ok {
+		return r.list[i].value, true
 	}
 	return v, false
+}
+
+// name returns the Go string of a JSON string: the one that is registered, if
+// it is a name that is.
+func (r *registry[T]) name(raw []byte) (name string, ok bool) {
+	if len(raw) >= 2 && raw[0] == '"' {
+		if i, ok := r.index[string(raw[1:len(raw)-1])]; ok {
+			return r.list[i].name, true
+		}
+	}
+	return stringValue(raw)
 }
 
 // put adds an entry, or replaces the one of that name where it stands.
 func (r *registry[T]) put(name string, v T) {
 	r.forget()
-	for i := range r.list {
-		if r.list[i].name == name {
-			r.list[i].value = v
-			return
-		}
+	if i, ok := r.index[name]; ok {
+		r.list[i].value = v
+		return
+	}
+	if r.index == nil {
+		r.index = make(map[string]int)
 	}
 	r.next++
+	r.index[name] = len(r.list)
 	r.list = append(r.list, registered[T]{name, r.next, v})
 }
 
@@ -1045,6 +1066,10 @@ func (r *registry[T]) remove(names []string) bool {
 	r.forget()
 	before := len(r.list)
 	r.list = slices.DeleteFunc(r.list, func(e registered[T]) bool { return slices.Contains(names, e.name) })
+	clear(r.index)
+	for i := range r.list {
+		r.index[r.list[i].name] = i
+	}
 	return len(r.list) < before
 }
 
@@ -1186,9 +1211,12 @@ func (s *Server) shows(ctx context.Context, req *Request, name string) bool {
 // it is an [*Error], which is a protocol error.
 type ToolHandler func(ctx context.Context, req *Request) (*CallToolResult, error)
 
+// A toolRunner is a ToolHandler, or the function of a typed tool.
+type toolRunner func(ctx context.Context, req *Request) (toolResult, error)
+
 type toolEntry struct {
 	tool    Tool
-	handler ToolHandler
+	handler toolRunner
 	input   *Schema
 	output  *Schema // nil without an output schema
 	headers []headerParam
@@ -1200,13 +1228,20 @@ type toolEntry struct {
 // or wrong. A name that the protocol discourages is a warning of the logger.
 // The function [AddTool] makes the schemas from Go types.
 func (s *Server) AddTool(t Tool, h ToolHandler) {
-	mustFit("AddTool", t.Name, s.addTool(t, nil, h))
+	err := errNoHandler
+	if h != nil {
+		err = s.addTool(t, nil, func(ctx context.Context, req *Request) (toolResult, error) {
+			result, err := h(ctx, req)
+			return toolResult{full: cmp.Or(result, &CallToolResult{})}, err
+		})
+	}
+	mustFit("AddTool", t.Name, err)
 }
 
 var errNoHandler = errors.New("a tool needs a name and a handler")
 
 // addTool registers a tool; input, if not nil, is the compiled input schema.
-func (s *Server) addTool(t Tool, input *Schema, h ToolHandler) (err error) {
+func (s *Server) addTool(t Tool, input *Schema, h toolRunner) (err error) {
 	if t.Name == "" || h == nil {
 		return errNoHandler
 	}
@@ -1273,8 +1308,10 @@ func (s *Server) listTools(ctx context.Context, req *Request) (any, error) {
 }
 
 func (s *Server) callTool(ctx context.Context, req *Request) (any, error) {
-	var ok bool
-	if req.Name, ok = stringValue(req.params.name); !ok {
+	s.mu.RLock()
+	name, ok := s.tools.name(req.params.name)
+	s.mu.RUnlock()
+	if req.Name = name; !ok {
 		return nil, Errorf(CodeInvalidParams, "params.name must be a string")
 	}
 	e, ok := find(s, ctx, req, &s.tools, req.Name)
@@ -1295,22 +1332,85 @@ func (s *Server) callTool(ctx context.Context, req *Request) (any, error) {
 	}
 	result, err := e.handler(ctx, req)
 	if err != nil {
-		var protocol *Error
-		var input *InputRequired
-		var bad *badResult
-		if errors.As(err, &protocol) || errors.As(err, &input) || errors.As(err, &bad) {
-			return nil, err
-		}
-		return toolError(err), nil
+		return toolFailed(err)
 	}
-	s.checkEmbedded(req, result)
-	return e.finish(req, result)
+	if bad := result.check(e.output); bad != nil {
+		return nil, fmt.Errorf("the result of tool %s does not fit its output schema: %w", req.Name, bad)
+	}
+	if result.full == nil && !s.wrapped {
+		return &result, nil
+	}
+	full := result.whole()
+	s.checkEmbedded(req, full)
+	return full, nil
+}
+
+// A toolResult is what a tool returned. Where nobody looks at it on its way
+// out it need not be a [CallToolResult].
+type toolResult struct {
+	text       string          // one block of text, unless there is structured content
+	structured json.RawMessage // the text is this JSON
+	full       *CallToolResult // instead of both
+}
+
+// check checks structured content against the tool's output schema, if any.
+func (r *toolResult) check(output *Schema) error {
+	switch {
+	case output == nil || r.full != nil && r.full.IsError:
+		return nil
+	case r.full != nil:
+		return output.Validate(r.full.StructuredContent)
+	}
+	return output.Validate(r.structured)
+}
+
+// whole returns the result as middleware knows it.
+func (r *toolResult) whole() *CallToolResult {
+	switch {
+	case r.full != nil:
+		return r.full
+	case r.structured != nil:
+		return &CallToolResult{Content: []Content{Text(string(r.structured))}, StructuredContent: r.structured}
+	}
+	return &CallToolResult{Content: []Content{Text(r.text)}}
+}
+
+// append writes a result that is not full, as [encodeResult] writes whole.
+func (r *toolResult) append(dst []byte, rev *revision, serverInfo []byte) []byte {
+	dst = append(dst, '{')
+	if rev.modern {
+		dst = append(dst, `"resultType":"complete",`...)
+	}
+	dst = append(dst, `"content":[{"type":"text","text":`...)
+	if r.structured == nil {
+		dst = append(appendString(dst, r.text), "}]"...)
+	} else {
+		dst = append(appendString(dst, string(r.structured)), "}]"...)
+		if rev.modern || rev.atLeast(rev20250618) && r.structured[0] == '{' {
+			dst = append(append(dst, `,"structuredContent":`...), r.structured...)
+		}
+	}
+	if rev.modern && serverInfo != nil {
+		dst = append(append(append(dst, `,"_meta":{"`+metaServerInfo+`":`...), serverInfo...), '}')
+	}
+	return append(dst, '}')
+}
+
+// toolFailed is what becomes of the error of a tool.
+func toolFailed(err error) (any, error) {
+	var protocol *Error
+	var input *InputRequired
+	var bad *badResult
+	if errors.As(err, &protocol) || errors.As(err, &input) || errors.As(err, &bad) {
+		return nil, err
+	}
+	return toolError(err), nil
 }
 
 // checkEmbedded warns once of a tool that embeds resources in a server that
 // declares none (2026-07-28 server/tools § Embedded Resources).
 func (s *Server) checkEmbedded(req *Request, result *CallToolResult) {
-	if result == nil || !slices.ContainsFunc(result.Content, func(c Content) bool { return c.Type == "resource" }) {
+	if !slices.ContainsFunc(result.Content, func(c Content) bool { return c.Type == "resource" }) {
 		return
 	}
 	s.mu.RLock()
@@ -1333,19 +1433,6 @@ func toolError(err error) *CallToolResult {
 	return &CallToolResult{Content: []Content{Text(err.Error())}, IsError: true}
 }
 
-// finish checks what a tool returned against its output schema.
-func (e *toolEntry) finish(req *Request, result *CallToolResult) (any, error) {
-	if result == nil {
-		result = &CallToolResult{}
-	}
-	if e.output != nil && !result.IsError {
-		if err := e.output.Validate(result.StructuredContent); err != nil {
-			return nil, fmt.Errorf("the result of tool %s does not fit its output schema: %w", req.Name, err)
-		}
-	}
-	return result, nil
-}
-
 // AddTool registers a tool whose arguments and result are Go values, or
 // replaces the one of that name.
 //
@@ -1364,18 +1451,18 @@ func AddTool[In, Out any](s *Server, t Tool, h func(ctx context.Context, req *Re
 		err = errNoHandler
 	}
 	if err == nil {
-		err = s.addTool(t, check, func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		err = s.addTool(t, check, func(ctx context.Context, req *Request) (toolResult, error) {
 			var in In
 			if err := decodeArguments(req.Arguments, &in); err != nil {
-				return nil, fmt.Errorf("invalid arguments: %w", err)
+				return toolResult{}, fmt.Errorf("invalid arguments: %w", err)
 			}
 			out, err := h(ctx, req, in)
 			if err != nil {
-				return nil, err
+				return toolResult{}, err
 			}
-			result, err := toolResult(out)
+			result, err := toolResultOf(&out)
 			if err != nil {
-				return nil, &badResult{err}
+				return toolResult{}, &badResult{err}
 			}
 			return result, nil
 		})
@@ -1456,38 +1543,44 @@ func isStructured(t reflect.Type) bool {
 	return t.Kind() != reflect.Interface
 }
 
-// toolResult makes the result of a typed tool from what its handler returned.
-func toolResult(out any) (*CallToolResult, error) {
+// toolResultOf makes the result of a typed tool from what its handler returned; out
+// points to that.
+func toolResultOf(out any) (toolResult, error) {
 	switch out := out.(type) {
-	case string:
-		return &CallToolResult{Content: []Content{Text(out)}}, nil
-	case Content:
-		return &CallToolResult{Content: []Content{out}}, nil
-	case []Content:
-		return &CallToolResult{Content: out}, nil
-	case CallToolResult:
-		return &out, nil
+	case *string:
+		return toolResult{text: *out}, nil
+	case *Content:
+		return toolResult{full: &CallToolResult{Content: []Content{*out}}}, nil
+	case *[]Content:
+		return toolResult{full: &CallToolResult{Content: *out}}, nil
 	case *CallToolResult:
-		return out, nil
-	case nil: // of an interface type
-		return &CallToolResult{}, nil
+		return toolResult{full: out}, nil
+	case **CallToolResult:
+		return toolResult{full: cmp.Or(*out, &CallToolResult{})}, nil
 	}
-	value := out
-	if t := reflect.TypeOf(out); t.Kind() != reflect.Pointer && t != reflect.TypeFor[json.RawMessage]() {
-		// At an address, so that a MarshalJSON of the pointer, such as that
-		// of big.Int, has its say, as it has in the schema.
-		p := reflect.New(t)
-		p.Elem().Set(reflect.ValueOf(out))
-		value = p.Interface()
+	value := reflect.ValueOf(out).Elem()
+	switch {
+	case value.Kind() != reflect.Interface:
+	case value.IsNil():
+		return toolResult{full: &CallToolResult{}}, nil
+	default: // at an address, as below
+		p := reflect.New(value.Elem().Type())
+		p.Elem().Set(value.Elem())
+		return toolResultOf(p.Interface())
 	}
-	structured, err := encodeAt(nil, value, rev20260728)
+	// At its address, so that a MarshalJSON of the pointer, such as that of
+	// big.Int, has its say, as it has in the schema.
+	if value.Kind() == reflect.Pointer || value.Type() == reflect.TypeFor[json.RawMessage]() {
+		out = value.Interface()
+	}
+	structured, err := encodeAt(nil, out, rev20260728)
 	if err != nil {
-		return nil, fmt.Errorf("encode the result: %w", err)
+		return toolResult{}, fmt.Errorf("encode the result: %w", err)
 	}
 	if bytes.Contains(structured, []byte("null")) {
-		structured = appendWithoutNil(nil, &scanner{data: structured}, reflect.TypeOf(out))
+		structured = appendWithoutNil(nil, &scanner{data: structured}, value.Type())
 	}
-	return &CallToolResult{Content: []Content{Text(string(structured))}, StructuredContent: structured}, nil
+	return toolResult{structured: structured}, nil
 }
 
 // appendWithoutNil copies JSON that was encoded from a value of type t, and
@@ -1930,30 +2023,35 @@ func (e *InputRequired) Error() string {
 // converse runs a handler until it needs no more input. A modern client gets
 // the questions as the result and asks again with the answers; a legacy
 // client is asked while the request waits.
-func (s *Server) converse(ctx context.Context, req *Request, h Handler) (any, error) {
-	req.rounds = &rounds{answers: make(InputResponses)}
+func (s *Server) converse(ctx context.Context, req *Request) (any, error) {
+	req.asks = true
 	if req.rev.modern {
 		if bad := s.resume(req); bad != nil {
 			return nil, bad
 		}
 	}
 	for {
-		result, err := h(ctx, req)
+		result, err := s.answer(ctx, req)
+		if err == nil {
+			return result, nil
+		}
 		err = s.pagesRequired(req, err)
-		var need *InputRequired
 		var refused *refusedError
-		if errors.As(err, &refused) && req.Method == methodToolsCall {
-			return toolError(err), nil
-		} else if refused != nil {
+		if errors.As(err, &refused) {
+			if req.Method == methodToolsCall {
+				return toolError(err), nil
+			}
 			return nil, Errorf(CodeInternalError, "%v", err)
 		}
+		var need *InputRequired
 		if !errors.As(err, &need) {
 			return result, err
 		}
+		known := req.known()
 		if need.State != nil {
-			req.rounds.state = need.State
+			known.state = need.State
 		}
-		if req.rounds.count++; req.rounds.count > s.opts.MaxRounds {
+		if known.count++; known.count > s.opts.MaxRounds {
 			return nil, Errorf(CodeInternalError, "the request asked for input too often")
 		}
 		if req.rev.modern {
@@ -1963,6 +2061,26 @@ func (s *Server) converse(ctx context.Context, req *Request, h Handler) (any, er
 			return nil, err
 		}
 	}
+}
+
+// known returns what the request knows of the questions asked on its behalf.
+func (r *Request) known() *rounds {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rounds == nil {
+		r.rounds = &rounds{answers: make(InputResponses)}
+	}
+	return r.rounds
+}
+
+// answerTo returns the answer to a question asked before, nil if there is none.
+func (r *Request) answerTo(key string) json.RawMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rounds == nil {
+		return nil
+	}
+	return r.rounds.answers[key]
 }
 
 // Ask asks the client several questions at once and returns the answers by
@@ -1982,11 +2100,9 @@ func (s *Server) converse(ctx context.Context, req *Request, h Handler) (any, er
 func (r *Request) Ask(ctx context.Context, questions InputRequests) (InputResponses, error) {
 	answers, open := make(InputResponses), make(InputRequests)
 	for key, q := range questions {
-		if r.rounds != nil {
-			if answer, ok := r.rounds.answers[key]; ok {
-				answers[key] = answer
-				continue
-			}
+		if answer := r.answerTo(key); answer != nil {
+			answers[key] = answer
+			continue
 		}
 		open[key] = q
 	}
@@ -1997,7 +2113,7 @@ func (r *Request) Ask(ctx context.Context, questions InputRequests) (InputRespon
 		var live InputResponses
 		live, err = r.askNow(ctx, open)
 		maps.Copy(answers, live)
-	case r.rounds == nil:
+	case !r.asks:
 		return nil, fmt.Errorf("mcp: %s must not ask the client for input", r.Method)
 	default:
 		if open, err = r.prepare(open); err != nil {
@@ -2050,8 +2166,11 @@ func (r *Request) askNow(ctx context.Context, questions InputRequests) (InputRes
 		}
 		answers[a.key] = a.answer
 		r.Session().settle(questions[a.key], a.answer)
-		if r.rounds != nil {
-			r.rounds.answers[a.key] = a.answer
+		if r.asks {
+			known := r.known()
+			r.mu.Lock()
+			known.answers[a.key] = a.answer
+			r.mu.Unlock()
 		}
 	}
 	return answers, failed
@@ -2681,7 +2800,7 @@ func (s *Server) pagesRequired(req *Request, err error) error {
 		}
 		questions["url-"+strconv.Itoa(i)] = InputRequest{methodElicit, params}
 	}
-	if req.rev.modern && req.rounds != nil {
+	if req.rev.modern && req.asks {
 		return req.pagesAgain(questions)
 	}
 	questions, bad := req.prepare(questions)
@@ -2703,11 +2822,11 @@ func (s *Server) pagesRequired(req *Request, err error) error {
 // the handler is content, unless the user does not want to.
 func (r *Request) pagesAgain(questions InputRequests) error {
 	for key := range questions {
-		answer := r.rounds.answers[key]
+		answer := r.answerTo(key)
 		if action, _ := stringValue(rawMember(answer, "action")); answer != nil && action != "accept" {
 			return &refusedError{"the user did not open the page that the request needs"}
 		}
-		delete(r.rounds.answers, key)
+		delete(r.known().answers, key)
 	}
 	return &InputRequired{Requests: questions}
 }
@@ -2721,6 +2840,8 @@ func (e *refusedError) Error() string { return e.text }
 // [InputRequired], the last time that it ran for this request; nil the first
 // time.
 func (r *Request) State() json.RawMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.rounds == nil {
 		return nil
 	}
@@ -2731,14 +2852,18 @@ func (r *Request) State() json.RawMessage {
 // answers to what it asked. A modern client carries it, sealed: it can
 // neither read nor change it.
 func (r *Request) SetState(v any) error {
-	if r.rounds == nil {
+	if !r.asks {
 		return fmt.Errorf("mcp: %s has no rounds to keep state for", r.Method)
 	}
 	state, err := encodeJSON(nil, v)
-	if err == nil {
-		r.rounds.state = state
+	if err != nil {
+		return err
 	}
-	return err
+	known := r.known()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known.state = state
+	return nil
 }
 
 // logHandler is the [slog.Handler] behind [Request.Log].
@@ -3147,8 +3272,9 @@ func (s *Server) inputRequired(req *Request, need *InputRequired) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	known := req.known()
 	plain, err := encodeJSON(nil, &sealedState{
-		Answers: req.rounds.answers, State: req.rounds.state, Count: req.rounds.count,
+		Answers: known.answers, State: known.state, Count: known.count,
 		Expires: time.Now().Add(s.opts.StateTTL).Unix(),
 	})
 	if err != nil {
@@ -3181,19 +3307,16 @@ func (s *Server) resume(req *Request) *Error {
 		if s.opts.StateOnce && !s.spend(text) {
 			return Errorf(CodeInvalidParams, "params.requestState was used already")
 		}
-		req.rounds.state, req.rounds.count = state.State, state.Count
-		for key, answer := range state.Answers {
-			req.rounds.answers[key] = answer
-		}
+		known := req.known()
+		known.state, known.count = state.State, state.Count
+		maps.Copy(known.answers, state.Answers)
 	}
 	if raw := req.params.inputResponses; raw != nil {
 		var answers InputResponses
 		if err := decodeAt(raw, &answers, req.rev, true); err != nil {
 			return Errorf(CodeInvalidParams, "params.inputResponses must be an object with one member a question")
 		}
-		for key, answer := range answers {
-			req.rounds.answers[key] = answer
-		}
+		maps.Copy(req.known().answers, answers)
 	}
 	return nil
 }

@@ -1156,8 +1156,12 @@ func TestServerRefusesStateThatIsNotForThis(t *testing.T) {
 	leakCheck(t)
 	s := testServer(nil)
 	ask, _ := s.tools.get("ask")
-	s.AddTool(Tool{Name: "ask2", InputSchema: json.RawMessage(`{"type":"object"}`)}, ask.handler)
-	s.AddTool(Tool{Name: "ask", InputSchema: json.RawMessage(`{"type":"object"}`)}, ask.handler)
+	handler := func(ctx context.Context, req *Request) (*CallToolResult, error) {
+		result, err := ask.handler(ctx, req)
+		return result.whole(), err
+	}
+	s.AddTool(Tool{Name: "ask2", InputSchema: json.RawMessage(`{"type":"object"}`)}, handler)
+	s.AddTool(Tool{Name: "ask", InputSchema: json.RawMessage(`{"type":"object"}`)}, handler)
 	s.AddPrompt(Prompt{Name: "ask"}, func(context.Context, *Request) (*GetPromptResult, error) { return nil, nil })
 	c, _ := dialServer(t, s)
 	call := func(name, arguments, rest string) string {
@@ -1732,6 +1736,24 @@ func TestTypedResultIsEncodedWithTheMethodsOfItsPointer(t *testing.T) {
 	for name, want := range map[string]string{"sum": `"structuredContent":{"n":7}`, "plain": `"structuredContent":7`} {
 		if got := c.call(modernRequest("1", "tools/call", `"name":"`+name+`"`, "{}")); !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// The short way to write the result of a typed tool gives the same bytes as
+// the long one.
+func TestToolResultIsWrittenTheSameWay(t *testing.T) {
+	s := NewServer(Implementation{Name: "s", Version: "1", Title: "T"}, nil)
+	for _, r := range []toolResult{
+		{text: "plain"}, {}, {text: "\"<\u2028\x00\xff"},
+		{structured: json.RawMessage(`{"a":"<\u0000","b":[1]}`)}, {structured: json.RawMessage(`[1]`)}, {structured: json.RawMessage(`null`)},
+	} {
+		for _, rev := range revisions {
+			req := &Request{Method: methodToolsCall, rev: rev}
+			long, err := s.encodeResult(nil, req, r.whole())
+			if short := r.append(nil, rev, s.stamp); err != nil || string(short) != string(long) {
+				t.Errorf("%s: %s instead of %s, %v", rev.version, short, long, err)
+			}
 		}
 	}
 }

@@ -141,8 +141,8 @@ type Request struct {
 	rev     *revision       // the revision it is served at
 	params  *paramsView     // not nil
 	client  *clientFacts    // what is known of the client; server side only
-	rounds  *rounds         // questions asked and answered; server side only
-	cancel  context.CancelCauseFunc
+	asks    bool            // a handler may ask the client; server side only
+	rounds  *rounds         // questions asked and answered, under mu; nil for none yet
 	// mirrored, if not nil, compares the arguments of a tool with the headers
 	// that repeat them.
 	mirrored func(params []headerParam, arguments []byte) *Error
@@ -151,9 +151,81 @@ type Request struct {
 	answered func(cancelled bool)
 
 	mu     sync.Mutex
-	ended  bool    // answered or cancelled: nothing more may leave
-	why    error   // why it was cancelled
-	report *report // nil before the first
+	ended  bool                    // answered or cancelled: nothing more may leave
+	over   bool                    // and the handler's context is done
+	ctx    context.Context         // what stands behind it; nil until it is needed
+	stop   context.CancelCauseFunc // ends ctx
+	report *report                 // nil before the first
+}
+
+// A requestContext is a Request as the context of its handler: it ends with
+// the request and with the session, and has the values of where the request
+// came in. Most handlers never ask whether it is done, and for them there is
+// nothing to set up.
+type requestContext Request
+
+func (r *requestContext) Deadline() (time.Time, bool) { return r.session.ctx.Deadline() }
+
+func (r *requestContext) Done() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.live().Done()
+}
+
+func (r *requestContext) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.ctx != nil:
+		return r.ctx.Err()
+	case r.over:
+		return context.Canceled
+	}
+	return r.session.ctx.Err()
+}
+
+// Value knows of the context behind, too, so that the package context finds
+// that one when it derives another from this.
+func (r *requestContext) Value(key any) any {
+	r.mu.Lock()
+	ctx := r.ctx
+	r.mu.Unlock()
+	if ctx != nil {
+		return ctx.Value(key)
+	}
+	return r.base().Value(key)
+}
+
+// live returns the context behind. Under r.mu.
+func (r *requestContext) live() context.Context {
+	if r.ctx == nil {
+		r.ctx, r.stop = context.WithCancelCause(r.base())
+		if r.over {
+			r.stop(nil)
+		}
+	}
+	return r.ctx
+}
+
+// base returns what the context behind is derived from.
+func (r *requestContext) base() context.Context {
+	if r.values == nil {
+		return r.session.ctx
+	}
+	return withValues{r.session.ctx, r.values}
+}
+
+// endContext ends the handler's context. A cause is there for who asks for it
+// later; without one nobody will.
+func (r *Request) endContext(cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cause != nil {
+		(*requestContext)(r).live()
+	}
+	if r.over = true; r.stop != nil {
+		r.stop(cause)
+	}
 }
 
 // report is how far a request says it has come, under its mu.
@@ -1020,26 +1092,10 @@ func (r *Request) message() Message {
 
 // serve runs the handler of an accepted request and sends what it returns.
 func (s *session) serve(req *Request) {
-	ctx, cancel := context.WithCancelCause(s.context(req))
-	req.mu.Lock()
-	req.cancel = cancel
-	if req.ended { // cancelled before it began
-		cancel(req.why)
-	}
-	req.mu.Unlock()
 	var result any
 	err := errNoReturn
 	defer func() { s.finish(req, result, err) }() // deferred for a handler that does not return
-	result, err = s.run(ctx, req)
-}
-
-// context returns the context for the handler of a request: it ends with the
-// session, and has the values of where the request came in.
-func (s *session) context(req *Request) context.Context {
-	if req.values == nil {
-		return s.ctx
-	}
-	return withValues{s.ctx, req.values}
+	result, err = s.run((*requestContext)(req), req)
 }
 
 type withValues struct {
@@ -1058,9 +1114,17 @@ func (c withValues) Value(key any) any {
 // [runtime.Goexit] and the FailNow of a test do, without a panic.
 var errNoReturn = errors.New("the handler ended its goroutine")
 
+// An answerBuffer is what an answer is written in.
+type answerBuffer struct{ frame []byte }
+
+var answerBuffers = sync.Pool{New: func() any { return &answerBuffer{make([]byte, 0, 512)} }}
+
 // finish answers a request that has been served.
 func (s *session) finish(req *Request, result any, err error) {
-	frame, code := s.encodeAnswer(req, result, err)
+	buf := answerBuffers.Get().(*answerBuffer)
+	var code int
+	buf.frame, code = s.encodeAnswer(buf.frame[:0], req, result, err)
+	frame := buf.frame
 	s.mu.Lock()
 	delete(s.running, req.ID) // who has the answer may use the id again
 	if s.conn == nil && len(s.running) == 0 {
@@ -1071,8 +1135,11 @@ func (s *session) finish(req *Request, result any, err error) {
 	if !req.finish() {
 		frame = nil // a cancelled request is not answered
 	}
-	req.cancel(nil)
+	req.endContext(nil)
 	req.out.answer(frame, code)
+	if cap(buf.frame) <= maxCopy {
+		answerBuffers.Put(buf)
+	}
 	if req.answered != nil {
 		req.answered(frame == nil)
 	}
@@ -1098,23 +1165,23 @@ func (s *session) recovered(req *Request, err *error) {
 	}
 }
 
-// encodeAnswer returns the response to a request, and its code if it is an
-// error.
-func (s *session) encodeAnswer(req *Request, result any, err error) (frame []byte, code int) {
+// encodeAnswer appends the response to a request, and returns its code if it
+// is an error.
+func (s *session) encodeAnswer(dst []byte, req *Request, result any, err error) (frame []byte, code int) {
 	if err == nil {
-		frame, err = s.encodeResult(req, result)
+		frame, err = s.encodeResult(dst, req, result)
 	}
 	if err != nil {
 		e := s.wireError(req, err)
-		return appendError(nil, req.ID, e), e.Code
+		return appendError(dst, req.ID, e), e.Code
 	}
 	return append(frame, '}'), 0
 }
 
 // encodeResult runs the user's code, too, where a result encodes itself.
-func (s *session) encodeResult(req *Request, result any) (frame []byte, err error) {
+func (s *session) encodeResult(dst []byte, req *Request, result any) (frame []byte, err error) {
 	defer s.recovered(req, &err)
-	return s.side.appendResult(appendResultHead(make([]byte, 0, 64), req.ID), req, result)
+	return s.side.appendResult(appendResultHead(dst, req.ID), req, result)
 }
 
 // errorIn returns the *Error within err, nil when there is none. It costs
@@ -1311,12 +1378,7 @@ func (s *session) cancelled(note *Request) {
 		return
 	}
 	s.log.Info("mcp: request cancelled by the peer", "method", req.Method, "reason", p.Reason)
-	req.mu.Lock()
-	defer req.mu.Unlock()
-	req.why = &cancelledByPeer{p.Reason}
-	if req.cancel != nil {
-		req.cancel(req.why)
-	}
+	req.endContext(&cancelledByPeer{p.Reason})
 }
 
 // outcome is how a call ended.
@@ -2022,7 +2084,7 @@ func (b *batchStream) add() {
 func (b *batchStream) answer(frame []byte, _ int) {
 	b.mu.Lock()
 	if frame != nil {
-		b.answers = append(b.answers, frame)
+		b.answers = append(b.answers, bytes.Clone(frame))
 	}
 	b.waiting--
 	complete := b.waiting == 0
