@@ -213,7 +213,7 @@ func TestFault34ArgumentsAreJSON(t *testing.T) {
 	for _, call := range []struct{ tool, args, want string }{
 		{"required", `,"arguments":{"s":"","n":0}`, `0 ""`}, {"required", `,"arguments":{"s":"x"}`, `5 "x"`}, {"required", `,"arguments":{}`, ""}, {"required", ``, ""},
 		{"required", `,"arguments":{"S":"x"}`, ""}, {"required", `,"arguments":{"s":null}`, ""}, {"required", `,"arguments":{"s":"x","n":null}`, ""}, {"required", `,"arguments":{"s":"x","n":1.5}`, ""},
-		{"required", `,"arguments":{"s":"x","n":1e2}`, ""}, {"required", `,"arguments":{"s":"x","n":1.0}`, ""}, {"required", `,"arguments":{"s":"x","n":"1"}`, ""},
+		{"required", `,"arguments":{"s":"x","n":1e2}`, `100 "x"`}, {"required", `,"arguments":{"s":"x","n":1.0}`, `1 "x"`}, {"required", `,"arguments":{"s":"x","n":1e99}`, ""}, {"required", `,"arguments":{"s":"x","n":"1"}`, ""},
 		{"optional", ``, `5 ""`}, {"optional", `,"arguments":{}`, `5 ""`}, {"optional", `,"arguments":{"n":0}`, `0 ""`}, {"optional", `,"arguments":{"N":7}`, `5 ""`},
 	} {
 		want := `{"result":{"isError":true}}`

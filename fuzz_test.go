@@ -16,7 +16,7 @@ import (
 
 // Fuzz targets for what peers send, each with a second reading to compare
 // with, made of encoding/json or by hand. What belongs to one room is fuzzed
-// in that room's tests: FuzzAppendString, FuzzSchema, FuzzTag, FuzzDecodeAt,
+// in that room's tests: FuzzAppendString, FuzzSchema, FuzzInfer, FuzzDefaults, FuzzValidate, FuzzTag, FuzzDecodeAt,
 // FuzzDecodeArguments, FuzzTemplate. The inputs in testdata/fuzz are chosen,
 // not found: each stands for something that a peer may do.
 

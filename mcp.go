@@ -36,6 +36,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
@@ -2547,8 +2548,17 @@ func (d *decoder) unmarshal(v reflect.Value) error {
 	case !v.CanInterface():
 		return errors.New("cannot be set")
 	}
+	if v.Type() == reflect.TypeFor[big.Int]() && isNumber(raw[0]) {
+		raw = plainInteger(raw, maxBigDigits)
+	}
 	return v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(raw)
 }
+
+// The most digits of an integer with an exponent.
+const (
+	maxDigits    = 20 // of 64 bits
+	maxBigDigits = 1000
+)
 
 func (d *decoder) unmarshalText(v reflect.Value) error {
 	if d.peek() != '"' || !v.CanInterface() {
@@ -2595,6 +2605,8 @@ func (d *decoder) text() string {
 	return string(raw)
 }
 
+// An integer may be written as 1.0 or 1e3, which some peers do and JSON Schema
+// allows.
 func (d *decoder) setNumber(kind planKind, v reflect.Value) error {
 	raw := d.number()
 	switch kind {
@@ -2605,32 +2617,19 @@ func (d *decoder) setNumber(kind planKind, v reflect.Value) error {
 		}
 		v.SetFloat(f)
 	case planInt:
-		n, err := strconv.ParseInt(string(raw), 10, 64)
-		if err != nil && !d.args {
-			n, err = integral(raw)
-		}
+		n, err := strconv.ParseInt(string(plainInteger(raw, maxDigits)), 10, 64)
 		if err != nil || v.OverflowInt(n) {
 			return mustBe("an integer within the range of " + v.Type().String())
 		}
 		v.SetInt(n)
 	default:
-		n, err := strconv.ParseUint(string(raw), 10, 64)
+		n, err := strconv.ParseUint(string(plainInteger(raw, maxDigits)), 10, 64)
 		if err != nil || v.OverflowUint(n) {
 			return mustBe("an integer within the range of " + v.Type().String())
 		}
 		v.SetUint(n)
 	}
 	return nil
-}
-
-// integral reads an integer that was written as 1.0 or 1e3, which some peers
-// do and JSON Schema allows.
-func integral(raw []byte) (int64, error) {
-	f, err := strconv.ParseFloat(string(raw), 64)
-	if err == nil && (f != math.Trunc(f) || math.Abs(f) > 1<<53) {
-		err = strconv.ErrRange
-	}
-	return int64(f), err
 }
 
 // setJSONNumber keeps the digits of a number, or of one in a string.

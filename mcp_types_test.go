@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -1300,6 +1301,7 @@ func TestArgumentsLikeEncodingJSON(t *testing.T) {
 				want, got := zero(), zero()
 				wantErr, gotErr := unmarshalStd(doc, want), decodeArguments([]byte(doc), got)
 				switch {
+				case gotErr == nil && aboutIntegers(wantErr):
 				case (wantErr == nil) != (gotErr == nil):
 					t.Errorf("%T %s:\n got %v\nwant %v", want, doc, gotErr, wantErr)
 				case wantErr == nil && !reflect.DeepEqual(got, want):
@@ -1313,6 +1315,18 @@ func TestArgumentsLikeEncodingJSON(t *testing.T) {
 	if accepted < 5000 {
 		t.Errorf("only %d documents were decoded", accepted)
 	}
+}
+
+var unreadNumber = regexp.MustCompile(`cannot unmarshal (?:number )?"?(-?[\d.eE+-]+)`)
+
+// aboutIntegers reports whether encoding/json stumbled over an integer with a
+// fraction or an exponent, such as 1.0, which is one to JSON Schema and to us.
+func aboutIntegers(err error) bool {
+	if err == nil {
+		return false
+	}
+	m := unreadNumber.FindStringSubmatch(err.Error())
+	return m != nil && !isInteger([]byte(m[1])) && isIntegral([]byte(m[1]))
 }
 
 // unmarshalStd is json.Unmarshal, with a panic of it as an error.
@@ -1423,6 +1437,9 @@ func FuzzDecodeArguments(f *testing.F) {
 		}
 		var want, got argDigits
 		wantErr, gotErr := json.Unmarshal(doc, &want), decodeArguments(doc, &got)
+		if gotErr == nil && aboutIntegers(wantErr) {
+			return
+		}
 		if (wantErr == nil) != (gotErr == nil) {
 			t.Fatalf("got %v, want %v", gotErr, wantErr)
 		}

@@ -508,8 +508,12 @@ func quotedShape(sh *shape, t reflect.Type) *shape {
 		return sh // it marshals itself
 	case sh.kind == "integer":
 		quoted.setString("pattern", textPattern(elem))
+	case sh.kind == "number":
+		quoted.setString("pattern", `^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 	case sh.kind == "boolean":
 		quoted.set("enum", `["true","false"]`)
+	case sh.kind == "string": // with the JSON of a string in it
+		quoted.setString("pattern", `^"([^"\\]|\\.)*"$`)
 	}
 	if sh.has(nullKeyword) {
 		quoted.set(nullKeyword, "true")
@@ -2948,6 +2952,29 @@ func compareNumber(raw []byte, n *number) int {
 		return s - sign(n.decimal)
 	}
 	return s * cmp.Or(cmp.Compare(d.exp, n.exp), bytes.Compare(d.digits, n.digits))
+}
+
+// plainInteger returns a JSON number that is an integer as Go reads it: 1.0 as
+// 1 and 1e2 as 100. It returns others, and those of more than max digits, as
+// they are.
+func plainInteger(raw []byte, max int) []byte {
+	if isInteger(raw) {
+		return raw
+	}
+	d := parseDecimal(nil, raw)
+	if len(d.digits) > d.exp || d.exp > max {
+		return raw
+	}
+	plain := make([]byte, 0, d.exp+1)
+	if d.neg {
+		plain = append(plain, '-')
+	}
+	plain = append(plain, d.digits...)
+	plain = append(plain, bytes.Repeat([]byte{'0'}, d.exp-len(d.digits))...)
+	if len(plain) == 0 {
+		plain = append(plain, '0')
+	}
+	return plain
 }
 
 // isIntegral reports whether a JSON number has no fraction: 1.0 and 1e2 have
