@@ -1080,3 +1080,52 @@ func TestHouseReadmeNames(t *testing.T) {
 		}
 	}
 }
+
+// A schema is compiled once and checks any number of documents, by their
+// bytes. An error names each place and the rule that was broken.
+func ExampleCompileSchema() {
+	order, err := mcp.CompileSchema(json.RawMessage(`{
+		"type": "object",
+		"properties": {
+			"to": {"$ref": "https://example.com/address"},
+			"on": {"type": "string", "format": "date"}
+		},
+		"required": ["to"],
+		"additionalProperties": false
+	}`), &mcp.SchemaOptions{
+		// Nothing is fetched: what a schema refers to is given.
+		Documents: map[string]json.RawMessage{"https://example.com/address": json.RawMessage(`{"type": "string", "minLength": 5}`)},
+		// Otherwise format says something to people only.
+		AssertFormat: true,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(order.Validate([]byte(`{"to": "12 Analytical Row", "on": "2026-12-01"}`)))
+	fmt.Println(order.Validate([]byte(`{"to": "me", "on": "soon", "gift": true}`)))
+	// Output:
+	// <nil>
+	// /to: must be at least 5 characters long; /on: must be a valid date; /gift: is not a known property
+}
+
+// The schema of a Go type is that of the JSON that encoding/json makes of it.
+// The struct tag jsonschema says more: a description first, then keywords.
+func ExampleSchemaFor() {
+	type search struct {
+		Query string   `json:"query" jsonschema:"what to look for,minLength=1"`
+		Sort  string   `json:"sort,omitempty" jsonschema:"enum=name|size,default=name"`
+		Limit *int     `json:"limit" jsonschema:"at most so many,minimum=1,maximum=100"`
+		In    []string `json:"in,omitempty"`
+	}
+	schema, err := mcp.SchemaFor[search]()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(strings.ReplaceAll(string(schema), `},"`, "},\n\""))
+	// Output:
+	// {"type":"object","properties":{"query":{"type":"string","description":"what to look for","minLength":1},
+	// "sort":{"type":"string","enum":["name","size"],"default":"name"},
+	// "limit":{"type":"integer","description":"at most so many","minimum":1,"maximum":100},
+	// "in":{"type":"array","items":{"type":"string"}}},
+	// "required":["query"],"additionalProperties":false}
+}
