@@ -41,7 +41,8 @@ type HTTPOptions struct {
 	Server func(*http.Request) *Server
 	// Principal names who sends a request, as authorization in front of the
 	// handler has established it: sessions and the state of requests belong
-	// to it. nil means that all are one.
+	// to it. nil means whom the token speaks for behind RequireBearer, and
+	// otherwise that all are one.
 	Principal func(*http.Request) string
 
 	// Stateless serves revisions before 2026-07-28 without sessions: no
@@ -586,6 +587,8 @@ var (
 // whole.
 func (ps *postStream) status(code int) int {
 	switch {
+	case ps.refused != 0 && code != 0:
+		return ps.refused
 	case code == 0 || !ps.modern && !ps.id.IsZero():
 		return http.StatusOK
 	case code == CodeMethodNotFound:
@@ -963,6 +966,18 @@ type postStream struct {
 	conn     *response // nil while nobody reads
 	timer    *time.Timer
 	answered bool
+	refused  int // the status of an error answer, if not the usual one
+}
+
+// refuseWith gives the error that is about to be answered a status of HTTP and
+// a challenge, unless a stream has begun.
+func (ps *postStream) refuseWith(status int, challenge string) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.conn != nil && !ps.conn.started {
+		ps.refused = status
+		ps.conn.w.Header().Set("WWW-Authenticate", challenge)
+	}
 }
 
 // keepAlive turns a long silence into a stream, and keeps it alive.
@@ -1432,10 +1447,15 @@ func (h *HTTPHandler) sessionOf(w http.ResponseWriter, r *http.Request, s *Serve
 
 func (h *HTTPHandler) principal(r *http.Request) string {
 	if h.opts.Principal == nil {
-		return ""
+		name, _ := r.Context().Value(principalKey{}).(string)
+		return name
 	}
 	return h.opts.Principal(r)
 }
+
+// principalKey is where authorization in front of the handler leaves the name
+// of who sends a request.
+type principalKey struct{}
 
 // deliver gives a message, or a batch, to its session and answers the POST.
 // Losing the connection cancels nothing (2025-11-25 basic/transports §
