@@ -2058,8 +2058,8 @@ type Authorizer interface {
 	// Authorize adds credentials to a request that is about to be sent.
 	Authorize(ctx context.Context, r *http.Request) error
 	// Challenge is shown a response of status 401 or 403, whose body it must
-	// not touch, and reports whether the request should be sent once more,
-	// with other credentials.
+	// not touch, and reports whether the request should be sent again, with
+	// other credentials; four times at most.
 	Challenge(ctx context.Context, r *http.Response) (again bool, err error)
 }
 
@@ -2542,10 +2542,14 @@ func (c *httpConn) stamp(header http.Header, version string, session httpClientS
 	}
 }
 
-// do sends one HTTP request, with credentials, and once more if they were not
-// the right ones.
+// maxChallenges is how often one request is sent again with other credentials:
+// a token, a nonce for its proof, more scopes, and a nonce again.
+const maxChallenges = 4
+
+// do sends one HTTP request, with credentials, and again if they were not the
+// right ones.
 func (c *httpConn) do(ctx context.Context, method string, to *url.URL, header http.Header, body []byte) (*http.Response, error) {
-	for again := false; ; again = true {
+	for challenged := 0; ; challenged++ {
 		var content io.Reader
 		if body != nil {
 			content = bytes.NewReader(body)
@@ -2565,7 +2569,7 @@ func (c *httpConn) do(ctx context.Context, method string, to *url.URL, header ht
 		if err != nil {
 			return nil, failedRequest(method, to, err)
 		}
-		if again || c.t.Auth == nil || response.StatusCode != http.StatusUnauthorized && response.StatusCode != http.StatusForbidden {
+		if challenged == maxChallenges || c.t.Auth == nil || response.StatusCode != http.StatusUnauthorized && response.StatusCode != http.StatusForbidden {
 			return response, nil
 		}
 		retry, err := c.t.Auth.Challenge(ctx, response)

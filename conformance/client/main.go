@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"mcpkit/mcp"
@@ -47,7 +48,15 @@ func run(ctx context.Context, scenario, url string) error {
 			return &mcp.ElicitResult{Action: "accept", Content: json.RawMessage("{}")}, nil
 		},
 	})
-	cs, err := c.Connect(ctx, &mcp.HTTP{URL: url, Logger: log})
+	t := &mcp.HTTP{URL: url, Logger: log}
+	if strings.HasPrefix(scenario, "auth/") {
+		auth, err := authorization(log)
+		if err != nil {
+			return err
+		}
+		t.Auth = auth
+	}
+	cs, err := c.Connect(ctx, t)
 	if err != nil {
 		return err
 	}
