@@ -299,16 +299,25 @@ type fetcher struct {
 	header http.Header
 }
 
-var guardedClient = sync.OnceValue(func() *http.Client {
-	dialer := &net.Dialer{Timeout: fetchTime, Control: func(_, address string, _ syscall.RawConn) error {
-		a, err := netip.ParseAddrPort(address)
-		if err != nil || !a.Addr().IsGlobalUnicast() || a.Addr().IsPrivate() {
-			return errors.New("the address is not public")
-		}
-		return nil
-	}}
-	return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: fetchTime, MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second}}
-})
+var guarded struct { // made when it is needed, so that programs without OAuth do not hold it
+	once   sync.Once
+	client *http.Client
+}
+
+// guardedClient returns a client that reaches public addresses only.
+func guardedClient() *http.Client {
+	guarded.once.Do(func() {
+		dialer := &net.Dialer{Timeout: fetchTime, Control: func(_, address string, _ syscall.RawConn) error {
+			a, err := netip.ParseAddrPort(address)
+			if ip := a.Addr().Unmap(); err != nil || !ip.IsGlobalUnicast() || ip.IsPrivate() {
+				return errors.New("the address is not public")
+			}
+			return nil
+		}}
+		guarded.client = &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: fetchTime, MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second}}
+	})
+	return guarded.client
+}
 
 // clientFor returns what to fetch a URL with: a client of its own cannot reach
 // what is private, but for the loopback address of a server under development.
