@@ -47,6 +47,10 @@ type OAuth struct {
 	// RSA, and the client authenticates with private_key_jwt.
 	ClientID, ClientSecret string
 	ClientKey              crypto.Signer
+	// AuthMethod is how a client with a secret is registered to authenticate:
+	// "client_secret_basic" or "client_secret_post"; "" means whichever the
+	// authorization server supports, in this order.
+	AuthMethod string
 	// Issuer is the authorization server that ClientID is registered at. When
 	// set, a server that wants tokens of another one is an error.
 	Issuer string
@@ -305,7 +309,7 @@ func (o *OAuth) Authorize(ctx context.Context, r *http.Request) error {
 	again := expired && (s.token.Refresh != "" || o.Grant != nil)
 	s.mu.Unlock()
 	if again {
-		if err := s.join(ctx, func(ctx context.Context) error { return s.renew(ctx, &asked{}) }); err != nil {
+		if err := s.join(ctx, func(ctx context.Context) error { return s.renew(ctx, &asked{expired: true}) }); err != nil {
 			return err
 		}
 	}
@@ -364,6 +368,7 @@ type asked struct {
 	metadata string   // where the resource's metadata is
 	scopes   []string // that the request needs
 	more     bool     // and the token has not
+	expired  bool     // nobody refused the token, it is just old
 	proof    bool     // of possession
 	version  string   // of the protocol, for what is fetched
 }
@@ -457,7 +462,7 @@ func (s *authState) renew(ctx context.Context, want *asked) error {
 	switch {
 	case want.more && len(want.scopes) > 0 && !slices.ContainsFunc(want.scopes, func(scope string) bool { return !has(scope) }):
 		return fmt.Errorf("mcp: the token does not suffice, though the scopes %q were asked for", printable(strings.Join(want.scopes, " "), 500))
-	case !want.more && unused && logins > 0:
+	case !want.more && !want.expired && unused && logins > 0:
 		return errors.New("mcp: the server refuses a token that was just issued for it")
 	case logins >= maxLogins:
 		return fmt.Errorf("mcp: %d tokens within %v did not satisfy the server", logins, loginPeriod)
@@ -690,6 +695,8 @@ func (o *OAuth) preregistered(as *AuthServerMetadata) *savedClient {
 		c.Method = "private_key_jwt"
 	case o.ClientSecret == "":
 		c.Method = "none"
+	case o.AuthMethod != "":
+		c.Method = o.AuthMethod
 	case methods == nil || slices.Contains(methods, "client_secret_basic") || !slices.Contains(methods, "client_secret_post"):
 		c.Method = "client_secret_basic"
 	default:
