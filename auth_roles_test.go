@@ -462,7 +462,10 @@ func TestAuthGrantsWithoutUser(t *testing.T) {
 	machineKey := newKey(t)
 	for name, grant := range map[string]func(o *OAuth, r *realm) *Grant{
 		"secret": func(o *OAuth, r *realm) *Grant { o.ClientSecret = "s3cret"; return ClientCredentials() },
-		"key":    func(o *OAuth, r *realm) *Grant { o.ClientID, o.ClientKey = "keyed", machineKey; return ClientCredentials() },
+		"key": func(o *OAuth, r *realm) *Grant {
+			o.ClientID, o.ClientKey = "keyed", machineKey
+			return ClientCredentials()
+		},
 		"enterprise": func(o *OAuth, r *realm) *Grant {
 			o.ClientSecret = "s3cret"
 			idp.audience, idp.client = r.issuer, "machine"
