@@ -1365,6 +1365,8 @@ func fetchServerMetadata(ctx context.Context, f *fetcher, issuer string) (*AuthS
 		var m AuthServerMetadata
 		err := f.document(ctx, place, &m)
 		switch {
+		case err == nil && m.Issuer == "":
+			err = errors.New("no issuer")
 		case err == nil && m.Issuer != issuer && m.Issuer+"/" != issuer && m.Issuer != issuer+"/",
 			err == nil && m.Issuer != issuer && strings.Trim(u.Path, "/") != "":
 			return nil, fmt.Errorf("the metadata at %s is of the issuer %q", place, printable(m.Issuer, 200))
