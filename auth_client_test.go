@@ -93,10 +93,14 @@ func (o *oddRealm) use(auth *OAuth) (int, error) {
 }
 
 func (o *oddRealm) useWithin(ctx context.Context, auth *OAuth, method string) (int, error) {
+	o.mu.Lock()
 	if auth.Open == nil && auth.Prompt == nil {
 		auth.Open = (&realm{}).visit
 	}
-	auth.Logger = slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if auth.Logger == nil {
+		auth.Logger = slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	o.mu.Unlock()
 	u, _ := url.Parse(o.url + "/a/mcp")
 	c := &httpConn{t: HTTP{Auth: auth}, client: *http.DefaultClient}
 	response, err := c.do(ctx, method, u, http.Header{headerVersion: {Version20260728}}, []byte("{}"))
@@ -640,6 +644,61 @@ func TestAuthTokensAreKept(t *testing.T) {
 	for _, secret := range []string{o.last["/as/authorize"].Get("state"), o.last["/as/token"].Get("code_verifier")} {
 		if strings.Contains(o.log.String(), secret) {
 			t.Error("secrets in the log")
+		}
+	}
+}
+
+// A server that wants a nonce in proofs gets it, with a new proof.
+func TestAuthProofsWithNonces(t *testing.T) {
+	shows(t, "ext.auth.dpop.rs-nonce", "ext.auth.dpop.proof", "ext.auth.dpop.scheme")
+	var ids []string
+	o := newOddRealm(t, nil)
+	o.odd = oddPaths{
+		"/a/mcp": func(w http.ResponseWriter, r *http.Request) {
+			proof, err := parseJWT(r.Header.Get("DPoP"))
+			switch {
+			case r.Header.Get("Authorization") != "DPoP bound":
+				w.Header().Set("WWW-Authenticate", `DPoP algs="ES256"`)
+				w.WriteHeader(401)
+			case err != nil || len(r.Header["Dpop"]) != 1:
+				t.Errorf("the proof: %v", err)
+			case proof.claims.Nonce != "n-1":
+				ids = append(ids, proof.claims.Jti)
+				w.Header().Set("DPoP-Nonce", "n-1")
+				w.Header().Set("WWW-Authenticate", `DPoP error="use_dpop_nonce"`)
+				w.WriteHeader(401)
+			default:
+				if ids = append(ids, proof.claims.Jti); proof.claims.Ath != tokenHash("bound") || proof.claims.Htm != "POST" {
+					t.Errorf("%+v", proof.claims)
+				}
+			}
+		},
+		"/as/token": says(200, `{"access_token":"bound","token_type":"DPoP"}`),
+	}
+	auth := &OAuth{}
+	for range 2 {
+		if status, err := o.use(auth); status != 200 || err != nil {
+			t.Errorf("%d %v", status, err)
+		}
+	}
+	if len(ids) != 3 || len(unique(ids)) != 3 {
+		t.Errorf("proofs %v", ids)
+	}
+}
+
+// What carries assertions goes over TLS only.
+func TestAuthAssertionsNeedTLS(t *testing.T) {
+	shows(t, "ext.auth.ema.tls", "ext.auth.wif.tls", "auth.comm.https")
+	for name, grant := range map[string]*Grant{
+		"identity provider": EnterpriseManaged(EnterpriseOptions{TokenEndpoint: "http://idp.example/token", IDToken: func(context.Context) (string, error) { return "x", nil }}),
+		"platform":          WorkloadIdentity(func(context.Context, string) (string, error) { return "x", nil }),
+	} {
+		o := newOddRealm(t, nil)
+		o.odd = oddPaths{"/.well-known/oauth-authorization-server/as": func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, `{"issuer":"%s/as","token_endpoint":"http://as.example/token"}`, o.url)
+		}}
+		if _, err := o.use(&OAuth{ClientID: "c", Grant: grant}); err == nil || !strings.Contains(err.Error(), "https") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -451,7 +451,8 @@ func TestAuthGrantsWithoutUser(t *testing.T) {
 	shows(t, "ext.auth.cc.method", "ext.auth.cc.jwt-request", "ext.auth.cc.jwt-preferred", "ext.auth.cc.no-dcr", "ext.auth.cc.no-user", "ext.auth.cc.as-methods", "ext.auth.cc.as-algs", "ext.auth.cc.conform",
 		"ext.auth.ema.exchange", "ext.auth.ema.audience", "ext.auth.ema.resource", "ext.auth.ema.grant", "ext.auth.ema.subject-type", "ext.auth.ema.no-actor", "ext.auth.ema.no-redirect", "ext.auth.ema.registered-client", "ext.auth.ema.client-auth",
 		"ext.auth.ema.as-claims", "ext.auth.ema.as-client", "ext.auth.ema.as-signature", "ext.auth.ema.as-typ", "ext.auth.ema.as-token-audience", "ext.auth.ema.scopes", "ext.auth.ema.no-url-tokens",
-		"ext.auth.wif.grant", "ext.auth.wif.as-metadata", "ext.auth.wif.as-validate", "ext.auth.wif.as-keys", "ext.auth.wif.no-registration", "ext.auth.wif.server", "ext.auth.wif.fresh", "ext.auth.wif.conform")
+		"ext.auth.wif.grant", "ext.auth.wif.as-metadata", "ext.auth.wif.as-validate", "ext.auth.wif.as-keys", "ext.auth.wif.no-registration", "ext.auth.wif.server", "ext.auth.wif.fresh", "ext.auth.wif.conform",
+		"ext.auth.dpop.as-nonce", "ext.auth.ema.no-log")
 	_, edKey, _ := ed25519.GenerateKey(rand.Reader)
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -146,7 +146,7 @@ func (p *authProbe) trade(code string, changes ...string) (int, map[string]any) 
 }
 
 func TestAuthServerDocuments(t *testing.T) {
-	shows(t, "auth.as.metadata", "auth.pkce.as-oidc", "auth.iss.as-advertise", "ext.auth.dpop.as-metadata", "ext.auth.cc.as-methods", "ext.auth.cc.as-algs", "auth.v0326.metadata-server")
+	shows(t, "auth.as.metadata", "auth.pkce.as-oidc", "auth.iss.as-advertise", "ext.auth.dpop.as-metadata", "ext.auth.cc.as-methods", "ext.auth.cc.as-algs", "auth.v0326.metadata-server", "auth.v0326.fallback-server", "auth.v0326.grants")
 	p := newAuthProbe(t, nil)
 	want := p.s.Metadata()
 	for _, path := range []string{"/.well-known/oauth-authorization-server/t", "/.well-known/openid-configuration/t", "/t/.well-known/openid-configuration"} {
@@ -158,6 +158,10 @@ func TestAuthServerDocuments(t *testing.T) {
 	}
 	if want.Issuer != "https://as.example/t" || want.TokenEndpoint != "https://as.example/t/token" || !slices.Equal(want.CodeChallengeMethodsSupported, []string{"S256"}) || !want.AuthorizationResponseIssParameterSupported || slices.Contains(want.DPoPSigningAlgValuesSupported, "none") {
 		t.Errorf("%+v", want)
+	}
+	plain := NewAuthServer(AuthServerOptions{Issuer: "https://as.example", Resources: []string{"https://as.example/mcp"}, Registration: true, Consent: ConsentPage(nil)}).Metadata()
+	if got := []string{plain.AuthorizationEndpoint, plain.TokenEndpoint, plain.RegistrationEndpoint}; !slices.Equal(got, []string{"https://as.example/authorize", "https://as.example/token", "https://as.example/register"}) {
+		t.Errorf("what clients of 2025-03-26 expect without metadata: %v", got)
 	}
 	for _, path := range []string{"/", "/t", "/t/", "/authorize", "/t/nothing", "/.well-known/oauth-authorization-server", "/x/.well-known/openid-configuration"} {
 		if w := p.do(httptest.NewRequest(http.MethodGet, path, nil)); w.Code != http.StatusNotFound {
@@ -397,7 +401,7 @@ func TestAuthServerRegistration(t *testing.T) {
 
 // Clients whose id is the URL of a document.
 func TestAuthServerFetchesClients(t *testing.T) {
-	shows(t, "auth.cimd.as", "auth.cimd.as-fetch", "auth.cimd.as-validate", "auth.cimd.as-redirect", "auth.cimd.as-security", "auth.cimd.draft")
+	shows(t, "auth.cimd.as", "auth.cimd.as-fetch", "auth.cimd.as-validate", "auth.cimd.as-redirect", "auth.cimd.as-security", "auth.cimd.draft", "auth.cimd.id-match", "auth.cimd.properties")
 	fetches := make(map[string]int)
 	var docs *httptest.Server
 	docs = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

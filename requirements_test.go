@@ -25,7 +25,7 @@ var completeAreas = []string{
 	"base", "meta", "errors", "stateless", "patterns", "version", "lifecycle", "caps", "discover", "mrtr", "subs",
 	"cancel", "progress", "timeout", "ping", "stdio", "transport", "tools", "resources", "prompts", "completion",
 	"logging", "pagination", "caching", "elicit", "sampling", "roots", "icons", "batch", "deprecated", "schema",
-	"http", "sse",
+	"http", "sse", "auth", "secbp",
 }
 
 // notShowable are the rows that no test can show, and why.
@@ -36,8 +36,22 @@ var notShowable = map[string]string{
 	"progress.task-stop":  noTasks,
 	"progress.task-token": noTasks,
 
+	"secbp.url.no-shell": "the package opens no page: OAuth.Open is the program's, and cmd/mcp prints what to open",
+
+	"ext.auth.ema.idp-pair":     noIdentityProvider,
+	"ext.auth.ema.idp-validate": noIdentityProvider,
+	"ext.auth.ema.idp-scopes":   noIdentityProvider,
+	"ext.auth.ema.jag-claims":   noIdentityProvider,
+	"ext.auth.ema.jag-typ":      noIdentityProvider,
+	"ext.auth.ema.privacy":      noIdentityProvider,
+	"ext.auth.ema.sso-state":    "the program signs its user on, and hands over the ID token",
+	"ext.auth.wif.admin":        "who runs an authorization server manages whom it trusts",
+	"auth.scope-of-spec.stdio":  "programs on standard input and output get credentials from the environment: nothing here is in the way",
+
 	"tools.error.invalid-args-old": "two pages of 2025-06-18 differ; arguments that fail the schema are isError at every revision",
 }
+
+const noIdentityProvider = "the identity provider is none of the three parties here"
 
 // What is still to be built.
 const (
