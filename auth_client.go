@@ -401,8 +401,15 @@ func (o *OAuth) Challenge(ctx context.Context, r *http.Response) (again bool, er
 		return true, nil
 	}
 	err = s.join(ctx, func(ctx context.Context) error { return s.renew(ctx, want) })
+	if errors.Is(err, errNoAuthServer) {
+		o.log().Info("mcp: the server wants credentials, and has nothing of OAuth", "server", s.server.Host)
+		return false, nil // what the server said is the better error
+	}
 	return err == nil, err
 }
+
+// errNoAuthServer is why there is no token where OAuth is nowhere to be seen.
+var errNoAuthServer = errors.New("there is no authorization server")
 
 // join waits for the work that is under way, or starts it. The work goes on
 // without who started it: others may wait for it, too.
@@ -762,6 +769,9 @@ func (s *authState) register(ctx context.Context, p *party, redirect string) (*s
 	status, _, answer, err := s.post(ctx, p.as.RegistrationEndpoint, "application/json", body, nil)
 	if err != nil {
 		return nil, err
+	}
+	if p.guessed && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed) {
+		return nil, errNoAuthServer
 	}
 	if status < 200 || status > 299 {
 		return nil, fmt.Errorf("the registration was refused: %w", refusedBy(status, answer))

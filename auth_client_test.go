@@ -602,6 +602,14 @@ func TestAuthOldServers(t *testing.T) {
 	}
 }
 
+// A server that wants credentials of another kind is heard.
+func TestAuthWithoutOAuth(t *testing.T) {
+	o := newOddRealm(t, oddPaths{"/a/mcp": says(401, "a key, please"), "/.well-known/oauth-protected-resource/a/mcp": says(404, "")})
+	if status, err := o.use(&OAuth{}); status != 401 || err != nil {
+		t.Errorf("%d %v", status, err)
+	}
+}
+
 func TestAuthTokensAreKept(t *testing.T) {
 	shows(t, "auth.refresh.confidential", "auth.token.every-request")
 	path := filepath.Join(t.TempDir(), "deep", "tokens.json")

@@ -1055,6 +1055,8 @@ func TestHouseReadmeNames(t *testing.T) {
 				in = []any{mcp.HTTPOptions{}}
 			case of == "HTTP":
 				in = []any{mcp.HTTP{}}
+			case of == "BearerOptions":
+				in = []any{mcp.BearerOptions{}}
 			default:
 				t.Errorf("%s is in no options", name)
 			}
@@ -1128,4 +1130,59 @@ func ExampleSchemaFor() {
 	// "limit":{"type":"integer","description":"at most so many","minimum":1,"maximum":100},
 	// "in":{"type":"array","items":{"type":"string"}}},
 	// "required":["query"],"additionalProperties":false}
+}
+
+// A protected server: RequireBearer in front of the handler, and a document that
+// says where tokens come from. Here the authorization server is in the same
+// program; JWTVerifier and IntrospectionVerifier are for others.
+func ExampleRequireBearer() {
+	const resource, issuer = "https://host.example/mcp", "https://host.example"
+	as := mcp.NewAuthServer(mcp.AuthServerOptions{
+		Issuer: issuer, Resources: []string{resource}, Scopes: []string{"read", "write"}, Registration: true,
+		Consent: mcp.ConsentPage(func(w http.ResponseWriter, r *http.Request) (subject string, ok bool) {
+			return "ada", true // whoever your session cookie says; otherwise send a page to sign in on
+		}),
+	})
+	s := newServer()
+	mcp.AddTool(s, mcp.Tool{Name: "whoami"}, func(_ context.Context, req *mcp.Request, _ struct{}) (string, error) {
+		return req.TokenInfo().Subject, nil
+	})
+	mcp.AddTool(s, mcp.Tool{Name: "delete"}, func(context.Context, *mcp.Request, struct{}) (string, error) { return "gone", nil })
+	s.Use(mcp.RequireScopes(func(req *mcp.Request) []string {
+		if req.Name == "delete" {
+			return []string{"write"}
+		}
+		return nil
+	}))
+	metadata := mcp.ResourceMetadataHandler(mcp.ResourceMetadata{Resource: resource, AuthorizationServers: []string{issuer}, ScopesSupported: []string{"read"}})
+	bearer := mcp.RequireBearer(mcp.BearerOptions{Resource: resource, Verify: as.Verify, Scopes: []string{"read"}})
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", bearer(mcp.NewHTTPHandler(s, nil)))
+	mux.Handle("/.well-known/oauth-protected-resource", metadata)
+	mux.Handle("/.well-known/oauth-protected-resource/", metadata)
+	mux.Handle("/", as)
+
+	w := httptest.NewRecorder() // a request without a token
+	mux.ServeHTTP(w, httptest.NewRequest("POST", "/mcp", strings.NewReader("{}")))
+	fmt.Println(w.Code, w.Header().Get("WWW-Authenticate"))
+	// Output:
+	// 401 Bearer scope="read", resource_metadata="https://host.example/.well-known/oauth-protected-resource/mcp"
+}
+
+// A client that signs its user in when a server asks for a token.
+func ExampleOAuth() {
+	auth := &mcp.OAuth{
+		ClientName: "My program",
+		Open: func(ctx context.Context, page string) error {
+			fmt.Println("Open this page:", page)
+			return nil
+		},
+		Tokens: mcp.FileTokens(filepath.Join(os.TempDir(), "my-program", "tokens.json")),
+	}
+	transport := &mcp.HTTP{URL: "https://host.example/mcp", Auth: auth}
+	_ = transport // for Client.Connect
+
+	// A program without a user authenticates itself.
+	machine := &mcp.OAuth{ClientID: "nightly-job", ClientSecret: os.Getenv("CLIENT_SECRET"), Issuer: "https://as.example", Grant: mcp.ClientCredentials()}
+	_ = machine
 }

@@ -24,11 +24,12 @@ import (
 // HTTP.
 func demo(ctx context.Context, args []string, stderr io.Writer) error {
 	logger := warnings(stderr)
-	page, addr := 0, ""
+	page, addr, auth := 0, "", false
 	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // run prints the error
 	fs.IntVar(&page, "page", 0, "")
 	fs.StringVar(&addr, "http", "", "")
+	fs.BoolVar(&auth, "auth", false, "")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return err
@@ -38,6 +39,10 @@ func demo(ctx context.Context, args []string, stderr io.Writer) error {
 		return &usageError{fmt.Sprintf("demo: what is %q?", fs.Arg(0))}
 	case page < 0:
 		return &usageError{"demo: -page must be more than 0"}
+	case auth && addr == "":
+		return &usageError{"demo: --auth goes with --http"}
+	case auth:
+		return demoAuth(ctx, addr, demoServer(logger, page), logger, stderr)
 	}
 	if addr != "" {
 		return demoHTTP(ctx, addr, demoServer(logger, page), logger, stderr)

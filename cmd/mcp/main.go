@@ -27,10 +27,11 @@ const version = "0.1.0"
 
 const usage = `mcp shows the Model Context Protocol at work and talks to servers.
 
-  mcp demo [--page N] [--http ADDR]
+  mcp demo [--page N] [--http ADDR [--auth]]
               a server that shows every feature, on standard input and output,
               or over HTTP at ADDR: HOST:PORT, or a PORT of this machine only
-              (0 for a free one); its lists have pages of N entries
+              (0 for a free one); its lists have pages of N entries; with --auth
+              it wants a token, and gives one to whoever agrees on its page
   mcp tour    run the demo, use all of it over every transport and in both
               eras, print what happens
   mcp help    this text
@@ -57,6 +58,12 @@ child process, as in "mcp tools -- COMMAND ARG…":
   mcp log       [FLAGS] LEVEL [NAME [ARGS]] SERVER
                 print log messages from LEVEL on: of a tool that is called, or
                 those that come by themselves, before 2026-07-28
+
+A server that asks for a token gets one: the page to open is printed, and the
+token is kept in the user's folder for configuration. An Authorization that is
+given with --header comes first.
+
+  mcp logout [URL]                             forget the token, or all of them
 
 To stand between a client and a server, and pass on what they send:
 
@@ -160,6 +167,8 @@ func dispatch(ctx context.Context, name string, args []string, stdin io.Reader, 
 			_, err = fmt.Fprint(stdout, usage)
 		}
 		return err
+	case name == "logout":
+		return logout(ctx, args, stdout)
 	case name == "demo":
 		err := demo(ctx, args, stderr)
 		if errors.Is(err, flag.ErrHelp) {

@@ -133,7 +133,7 @@ func (t *target) transport(tr *tracer, stderr func(line string), log io.Writer) 
 		child.Cmd.Env = t.env
 		return tr.transport(child)
 	}
-	return &mcp.HTTP{URL: t.url, Header: t.header, Client: tr.client(), Logger: warnings(log)}
+	return &mcp.HTTP{URL: t.url, Header: t.header, Client: tr.client(), Logger: warnings(log), Auth: t.login(log)}
 }
 
 // warnings is a logger for people.
