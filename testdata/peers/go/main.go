@@ -2,7 +2,8 @@
 // that others wrote: peers gosdk|mcpgo demo|wide|nap|cut|lost
 // VERSION (COMMAND ARGS… | URL); a URL that ends in /sse is for HTTP+SSE.
 // Or it is a server: peers serve mcpgo|gosdk [-ping] [-stateless], over stdio,
-// or over HTTP if the environment has a PORT.
+// or over HTTP if the environment has a PORT. Or it signs in: peers oauth URL
+// TOOL….
 //
 // Every step prints one JSON line, {"step":…,"ok":…,"detail":…}, and the
 // program exits with 1 if a step failed. peers_test.go judges the details.
@@ -136,6 +137,13 @@ func main() {
 	if os.Args[1] == "serve" {
 		if err := servers[os.Args[2]](); err != nil {
 			panic(err)
+		}
+		return
+	}
+	if os.Args[1] == "oauth" {
+		if err := oauth(context.Background(), os.Args[2], os.Args[3:]); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
 		}
 		return
 	}
