@@ -2,11 +2,13 @@ package mcp
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -360,6 +362,15 @@ func (s *scanner) fail(format string, args ...any) {
 // peek skips white space and returns the byte the next value or token starts
 // with, and 0 at the end.
 func (s *scanner) peek() byte {
+	if s.pos < len(s.data) {
+		if c := s.data[s.pos]; c > ' ' && c < utf8.RuneSelf {
+			return c
+		}
+	}
+	return s.space()
+}
+
+func (s *scanner) space() byte {
 	for s.pos < len(s.data) {
 		switch c := s.data[s.pos]; c {
 		case ' ', '\t', '\n', '\r':
@@ -411,57 +422,83 @@ func (s *scanner) more(closing byte, n int) bool {
 // key consumes a member's name and the colon. The bytes are valid until the
 // scanner's next use only where the name holds escapes.
 func (s *scanner) key() []byte {
-	raw := s.str()
+	raw, escaped := s.str()
 	if s.peek() != ':' {
 		s.fail("':' expected")
 		return nil
 	}
 	s.pos++
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return raw
+	if escaped {
+		return unescape(raw)
 	}
-	return unescape(raw)
+	return raw
 }
 
 // str consumes a string and returns what is between its quotes, escapes as
-// they are.
-func (s *scanner) str() []byte {
+// they are, and whether there are any.
+func (s *scanner) str() (raw []byte, escaped bool) {
 	if s.peek() != '"' {
 		s.fail("string expected")
-		return nil
+		return nil, false
 	}
 	start := s.pos + 1
-	for i := start; i < len(s.data); {
+	for i := start; ; {
+		if i += plainLen(s.data[i:]); i == len(s.data) {
+			s.fail("string without end")
+			return nil, false
+		}
 		switch c := s.data[i]; {
 		case c == '"':
 			s.pos = i + 1
-			return s.data[start:i]
+			return s.data[start:i], escaped
 		case c == '\\':
 			n := escapeLen(s.data[i:])
 			if n == 0 {
 				s.pos = i
 				s.fail("invalid escape")
-				return nil
+				return nil, false
 			}
+			escaped = true
 			i += n
 		case c < 0x20:
 			s.pos = i
 			s.fail("control character in a string")
-			return nil
-		case c < utf8.RuneSelf:
-			i++
+			return nil, false
 		default:
-			r, n := utf8.DecodeRune(s.data[i:])
-			if r == utf8.RuneError && n == 1 {
-				s.pos = i
-				s.fail("invalid UTF-8")
-				return nil
+			for i < len(s.data) && s.data[i] >= utf8.RuneSelf {
+				r, n := utf8.DecodeRune(s.data[i:])
+				if r == utf8.RuneError && n == 1 {
+					s.pos = i
+					s.fail("invalid UTF-8")
+					return nil, false
+				}
+				i += n
 			}
-			i += n
 		}
 	}
-	s.fail("string without end")
-	return nil
+}
+
+// plainLen returns how many bytes b starts with that stand for themselves in
+// a string: ASCII, no quote, no backslash, no control character. It looks at
+// eight at a time: the subtractions set the high bit of what is less than a
+// space, equal to a quote and equal to a backslash, and perhaps of bytes after
+// such a one, never before.
+func plainLen(b []byte) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; len(b)-i >= 8; i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		odd := (w | (w - ones*0x20) | (w ^ ones*'"' - ones) | (w ^ ones*'\\' - ones)) & highs
+		if odd != 0 {
+			return i + bits.TrailingZeros64(odd)/8
+		}
+	}
+	for ; i < len(b); i++ {
+		if c := b[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			break
+		}
+	}
+	return i
 }
 
 // escapeLen returns the length of the escape that b starts with, 0 if it is
@@ -502,32 +539,28 @@ func hex4(b []byte) rune {
 // number consumes a number and returns its text.
 func (s *scanner) number() []byte {
 	start, i := s.pos, s.pos
-	digits := func() bool {
-		from := i
-		for i < len(s.data) && '0' <= s.data[i] && s.data[i] <= '9' {
-			i++
-		}
-		return i > from
-	}
-	at := func(set string) bool { return i < len(s.data) && bytes.IndexByte([]byte(set), s.data[i]) >= 0 }
-	if at("-") {
+	if i < len(s.data) && s.data[i] == '-' {
 		i++
 	}
-	ok := true
-	if at("0") {
+	from := i
+	if i < len(s.data) && s.data[i] == '0' {
 		i++
 	} else {
-		ok = digits()
+		i = s.digits(i)
 	}
-	if ok && at(".") {
-		i++
-		ok = digits()
+	ok := i > from
+	if ok && i < len(s.data) && s.data[i] == '.' {
+		from = i + 1
+		i = s.digits(from)
+		ok = i > from
 	}
-	if ok && at("eE") {
-		if i++; at("+-") {
+	if ok && i < len(s.data) && s.data[i]|0x20 == 'e' {
+		if i++; i < len(s.data) && (s.data[i] == '+' || s.data[i] == '-') {
 			i++
 		}
-		ok = digits()
+		from = i
+		i = s.digits(from)
+		ok = i > from
 	}
 	if !ok {
 		s.fail("invalid number")
@@ -535,6 +568,14 @@ func (s *scanner) number() []byte {
 	}
 	s.pos = i
 	return s.data[start:i]
+}
+
+// digits returns where the digits at an offset end.
+func (s *scanner) digits(i int) int {
+	for i < len(s.data) && s.data[i]-'0' <= 9 {
+		i++
+	}
+	return i
 }
 
 func (s *scanner) literal(word string) {

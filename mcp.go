@@ -2588,8 +2588,8 @@ func (d *decoder) setRaw(v reflect.Value, raw []byte) {
 
 // text reads a string.
 func (d *decoder) text() string {
-	raw := d.str()
-	if bytes.IndexByte(raw, '\\') >= 0 {
+	raw, escaped := d.str()
+	if escaped {
 		return unescapeString(raw)
 	}
 	switch string(raw) { // no copies of what is in most messages
@@ -2692,8 +2692,8 @@ func (d *decoder) array(p *plan, v reflect.Value) error {
 }
 
 func (d *decoder) base64(v reflect.Value) error {
-	raw := d.str()
-	if bytes.IndexByte(raw, '\\') >= 0 {
+	raw, escaped := d.str()
+	if escaped {
 		raw = unescape(raw)
 	}
 	data := make([]byte, base64.StdEncoding.DecodedLen(len(raw)))
