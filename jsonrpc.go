@@ -89,7 +89,12 @@ func isInteger(raw []byte) bool {
 	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return false
 	}
-	return !bytes.ContainsAny(raw, ".eE")
+	for _, c := range raw {
+		if c == '.' || c|0x20 == 'e' {
+			return false
+		}
+	}
+	return true
 }
 
 // An Error is an error response: what a peer answered, or what a handler
@@ -362,17 +367,12 @@ func (s *scanner) fail(format string, args ...any) {
 // peek skips white space and returns the byte the next value or token starts
 // with, and 0 at the end.
 func (s *scanner) peek() byte {
-	if s.pos < len(s.data) {
-		if c := s.data[s.pos]; c > ' ' && c < utf8.RuneSelf {
+	for s.pos < len(s.data) {
+		c := s.data[s.pos]
+		if c > ' ' && c != 0xEF {
 			return c
 		}
-	}
-	return s.space()
-}
-
-func (s *scanner) space() byte {
-	for s.pos < len(s.data) {
-		switch c := s.data[s.pos]; c {
+		switch c {
 		case ' ', '\t', '\n', '\r':
 			s.pos++
 		case 0xEF:
@@ -387,13 +387,21 @@ func (s *scanner) space() byte {
 	return 0
 }
 
+// take consumes white space and the given byte, if that comes next.
+func (s *scanner) take(c byte) bool {
+	if s.pos < len(s.data) && s.data[s.pos] == c || s.peek() == c {
+		s.pos++
+		return true
+	}
+	return false
+}
+
 // open consumes the given opening bracket.
 func (s *scanner) open(bracket byte) {
-	if s.peek() != bracket {
+	if !s.take(bracket) {
 		s.fail("%q expected", bracket)
 		return
 	}
-	s.pos++
 	if s.depth++; s.depth > maxDepth {
 		s.fail("nesting deeper than %d", maxDepth)
 	}
@@ -423,11 +431,10 @@ func (s *scanner) more(closing byte, n int) bool {
 // scanner's next use only where the name holds escapes.
 func (s *scanner) key() []byte {
 	raw, escaped := s.str()
-	if s.peek() != ':' {
+	if !s.take(':') {
 		s.fail("':' expected")
 		return nil
 	}
-	s.pos++
 	if escaped {
 		return unescape(raw)
 	}
@@ -437,13 +444,14 @@ func (s *scanner) key() []byte {
 // str consumes a string and returns what is between its quotes, escapes as
 // they are, and whether there are any.
 func (s *scanner) str() (raw []byte, escaped bool) {
-	if s.peek() != '"' {
+	if !s.take('"') {
 		s.fail("string expected")
 		return nil, false
 	}
-	start := s.pos + 1
+	start := s.pos
 	for i := start; ; {
 		if i += plainLen(s.data[i:]); i == len(s.data) {
+			s.pos = start - 1
 			s.fail("string without end")
 			return nil, false
 		}
@@ -591,31 +599,32 @@ func (s *scanner) literal(word string) {
 func (s *scanner) skip() []byte {
 	c := s.peek()
 	start := s.pos
-	switch {
-	case c == '{':
+	switch c {
+	case '{':
 		s.open('{')
 		for n := 0; s.more('}', n); n++ {
 			s.key()
 			s.skip()
 		}
-	case c == '[':
+	case '[':
 		s.open('[')
 		for n := 0; s.more(']', n); n++ {
 			s.skip()
 		}
-	case c == '"':
+	case '"':
 		s.str()
-	case c == '-' || '0' <= c && c <= '9':
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		s.number()
-	case c == 't':
+	case 't':
 		s.literal("true")
-	case c == 'f':
+	case 'f':
 		s.literal("false")
-	case c == 'n':
+	case 'n':
 		s.literal("null")
-	case c == 0 && s.pos >= len(s.data):
-		s.fail("unexpected end")
 	default:
+		if s.pos >= len(s.data) {
+			s.fail("unexpected end")
+		}
 		s.fail("invalid value")
 	}
 	if s.err != nil {
