@@ -972,6 +972,7 @@ type schemaNode struct {
 
 	never   bool // the schema false
 	null    bool // Go's nil is accepted
+	byType  bool // checkByType does all that the schema asks
 	types   typeSet
 	numbers []valueRule
 	strings []valueRule // get the text without quotes and escapes
@@ -1248,6 +1249,7 @@ func (k *schemaCompiler) compileNode(n *schemaNode) error {
 	v := keywordValue{schemaPlace: n.place, raw: n.place.doc.raw[n.place.at:]}
 	switch v.raw[0] {
 	case 't':
+		n.byType = true
 		return nil
 	case 'f':
 		n.never = true
@@ -1281,6 +1283,7 @@ func (k *schemaCompiler) compileNode(n *schemaNode) error {
 			return placeError(n.place, v.key, err)
 		}
 	}
+	n.byType = len(n.values)+len(n.inPlace) == 0 && n.unevaluatedProperties == nil && n.unevaluatedItems == nil
 	return nil
 }
 
@@ -2308,9 +2311,13 @@ func (c *checker) check(n *schemaNode, at int, ev *evaluated) (end int, ok bool)
 		c.scope = append(c.scope, n.resource)
 	}
 	c.depth++
-	if n.unevaluatedProperties != nil || n.unevaluatedItems != nil {
+	switch {
+	case n.byType:
+		end, ok = c.checkByType(n, at, ev)
+		end = max(end, 0)
+	case n.unevaluatedProperties != nil || n.unevaluatedItems != nil:
 		end, ok = c.checkEvaluated(n, at, ev)
-	} else {
+	default:
 		end, ok = c.checkValue(n, at, ev)
 	}
 	c.depth--
@@ -2322,7 +2329,6 @@ func (c *checker) checkValue(n *schemaNode, at int, ev *evaluated) (end int, ok 
 	if n.never {
 		return 0, c.fail(at, "is not allowed")
 	}
-	c.s.pos = at
 	if end, ok = c.checkByType(n, at, ev); end < 0 || !ok && c.quiet {
 		return max(end, 0), ok
 	}
@@ -2350,31 +2356,38 @@ func (c *checker) checkValue(n *schemaNode, at int, ev *evaluated) (end int, ok 
 // decides the matter.
 func (c *checker) checkByType(n *schemaNode, at int, ev *evaluated) (end int, ok bool) {
 	var is typeSet
+	var text []byte
+	var escaped bool
+	c.s.pos = at
 	first := c.s.peek()
 	switch first {
 	case '{':
 		is = objectType
 	case '[':
 		is = arrayType
+	case '"':
+		is = stringType
+		text, escaped = c.s.str()
+	case 'n':
+		is = nullType
+		c.s.literal("null")
+	case 't', 'f':
+		is = booleanType
+		c.s.skip()
 	default:
-		text := c.s.skip()
-		if end = c.s.pos; text == nil {
+		is = numberType
+		text = c.s.skip()
+	}
+	if is != objectType && is != arrayType {
+		if end = c.s.pos; c.s.err != nil {
 			return -1, false
 		}
-		c.spend(len(text) / 8)
-		switch first {
-		case '"':
-			is = stringType
-		case 'n':
-			if is = nullType; n.null {
-				return -1, true
-			}
-		case 't', 'f':
-			is = booleanType
-		default:
-			if is = numberType; n.types&(numberType|integerType) == integerType && isIntegral(text) {
-				is = integerType
-			}
+		c.spend((end - at) / 8)
+		switch {
+		case is == nullType && n.null:
+			return -1, true
+		case is == numberType && n.types&(numberType|integerType) == integerType && isIntegral(text):
+			is = integerType
 		}
 	}
 	if n.types != 0 && n.types&is == 0 {
@@ -2390,13 +2403,12 @@ func (c *checker) checkByType(n *schemaNode, at int, ev *evaluated) (end int, ok
 	case is == arrayType && n.array != nil:
 		return c.checkArray(n.array, at, ev)
 	case is == stringType && n.strings != nil:
-		text := c.s.data[at+1 : end-1]
-		if bytes.IndexByte(text, '\\') >= 0 {
+		if escaped {
 			text = unescape(text)
 		}
 		return end, c.obey(n.strings, at, text)
 	case is >= numberType && n.numbers != nil:
-		return end, c.obey(n.numbers, at, c.s.data[at:end])
+		return end, c.obey(n.numbers, at, text)
 	}
 	return end, true
 }
@@ -2567,6 +2579,10 @@ func (c *checker) checkMember(o *objectRules, slot, nameAt int, name []byte, at 
 		end = max(end, e)
 	}
 	if slot >= 0 && o.properties[slot].node != nil {
+		if o.patterns == nil && o.names == nil { // as mostly
+			end, ok = c.check(o.properties[slot].node, at, nil)
+			return true, end, ok
+		}
 		apply(o.properties[slot].node)
 	}
 	for i := range o.patterns {
