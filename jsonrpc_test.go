@@ -399,6 +399,35 @@ var jsonUndecided = map[string]bool{
 	"structure_500_nested_arrays": true, "structure_UTF-8_BOM_empty_object": true,
 }
 
+// A string is read eight bytes at a time: each byte has to be seen wherever
+// in the eight it stands, and whatever stands before it.
+func TestEveryByteOfAString(t *testing.T) {
+	shows(t, "transport.utf8")
+	for c := range 256 {
+		for _, fill := range []string{"a", "!", "#", "[", "\x7f", "\u00a0", "\u20ac"} {
+			for before := range 19 {
+				for after := range 10 {
+					text := strings.Repeat(fill, before) + string([]byte{byte(c)}) + strings.Repeat(fill, after)
+					doc := `{"` + text + `":"` + text + `"}`
+					want := c >= 0x20 && c < 0x80 && c != '"' && c != '\\'
+					s := scanner{data: []byte(doc)}
+					s.open('{')
+					s.more('}', 0)
+					name := s.key()
+					value := s.skip()
+					s.more('}', 1)
+					if s.end(); (s.err == nil) != want {
+						t.Fatalf("%q: %v", doc, s.err)
+					}
+					if want && (string(name) != text || string(value) != `"`+text+`"`) {
+						t.Fatalf("%q is read as %q and %q", doc, name, value)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestJSONParsingSuite(t *testing.T) {
 	files, _ := filepath.Glob("../shared/suites/json-parsing/*.json")
 	if len(files) == 0 {
