@@ -2623,7 +2623,11 @@ func (d *decoder) setNumber(kind planKind, v reflect.Value) error {
 		}
 		v.SetInt(n)
 	default:
-		n, err := strconv.ParseUint(string(plainInteger(raw, maxDigits)), 10, 64)
+		plain := string(plainInteger(raw, maxDigits))
+		if plain == "-0" {
+			plain = "0"
+		}
+		n, err := strconv.ParseUint(plain, 10, 64)
 		if err != nil || v.OverflowUint(n) {
 			return mustBe("an integer within the range of " + v.Type().String())
 		}

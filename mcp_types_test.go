@@ -1320,13 +1320,14 @@ func TestArgumentsLikeEncodingJSON(t *testing.T) {
 var unreadNumber = regexp.MustCompile(`cannot unmarshal (?:number )?"?(-?[\d.eE+-]+)`)
 
 // aboutIntegers reports whether encoding/json stumbled over an integer with a
-// fraction or an exponent, such as 1.0, which is one to JSON Schema and to us.
+// fraction or an exponent, such as 1.0, which is one to JSON Schema and to us,
+// or over -0 where it wants no sign.
 func aboutIntegers(err error) bool {
 	if err == nil {
 		return false
 	}
 	m := unreadNumber.FindStringSubmatch(err.Error())
-	return m != nil && !isInteger([]byte(m[1])) && isIntegral([]byte(m[1]))
+	return m != nil && (m[1] == "-0" || !isInteger([]byte(m[1])) && isIntegral([]byte(m[1])))
 }
 
 // unmarshalStd is json.Unmarshal, with a panic of it as an error.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"math"
 	"math/big"
 	"net/netip"
@@ -86,6 +87,7 @@ func schemaForType(t reflect.Type) (json.RawMessage, error) {
 type shape struct {
 	kind    string
 	members []shapeMember
+	elem    reflect.Type // of an array that is a $ref, which has no items of its own yet
 }
 
 type shapeMember struct {
@@ -142,6 +144,7 @@ type inference struct {
 	names map[reflect.Type]string // in $defs; nil while counting
 	defs  []reflect.Type          // those in names, in order
 	nulls bool                    // mark what may be null in Go
+	deep  bool                    // has defaults that are objects or arrays
 }
 
 // nullKeyword marks, in schemas that are only compiled and never sent, where
@@ -177,7 +180,35 @@ func inferSchema(t reflect.Type, nulls bool) (json.RawMessage, error) {
 		sh.setSub("$defs", defs)
 	}
 	in.markNil(sh, root, pointer)
-	return sh.append(nil), nil
+	schema := json.RawMessage(sh.append(nil))
+	if in.deep && !nulls {
+		if err := checkDefaults(schema); err != nil {
+			return nil, fmt.Errorf("mcp: no schema for %v: %w", t, err)
+		}
+	}
+	return schema, nil
+}
+
+// checkDefaults checks defaults against all that is said of their values,
+// which a field's own keywords are not where it has fields itself.
+func checkDefaults(schema json.RawMessage) error {
+	k := schemaCompiler{opts: new(SchemaOptions)}
+	s, err := k.compile(schema, dialect{vocabularies: vocab2020})
+	if err != nil {
+		return err
+	}
+	nodes := s.root.place.doc.nodes
+	for _, at := range slices.Sorted(maps.Keys(nodes)) {
+		n := nodes[at]
+		if n.fallback == nil {
+			continue
+		}
+		whole := &Schema{root: n, dynamic: s.dynamic, defaults: true}
+		if err := whole.Validate(whole.applyDefaults(n.fallback)); err != nil {
+			return placeError(n.place, "default", fmt.Errorf("%s does not fit: %w", n.fallback, err))
+		}
+	}
+	return nil
 }
 
 func dereference(t reflect.Type) (elem reflect.Type, pointer bool, err error) {
@@ -200,6 +231,9 @@ func (in *inference) shape(t reflect.Type) (*shape, error) {
 	if in.repeated(elem, pointer) {
 		sh = &shape{kind: naturalKind(elem)}
 		sh.setString("$ref", in.refTo(elem))
+		if sh.kind == "array" {
+			sh.elem = elem.Elem()
+		}
 	} else if sh, err = in.inline(elem, pointer); err != nil {
 		return nil, err
 	}
@@ -315,10 +349,11 @@ func ownShape(t reflect.Type, pointer bool) (*shape, error) {
 		}
 		return sh, nil
 	}
-	marshals := ptr.Implements(marshalerType) || ptr.Implements(unmarshalerType)
-	texts := ptr.Implements(textMarshalerType) || ptr.Implements(textUnmarshalerType)
-	if ptr.Implements(schemaMethodType) && (marshals || texts || !promoted(t, schemaMethodType)) {
-		return parseShape(reflect.New(t).Interface().(schemaMethod).JSONSchema())
+	marshals, texts := jsonMethods(t)
+	if ptr.Implements(schemaMethodType) {
+		if raw, err := ownSchema(t, marshals || texts); raw != nil || err != nil {
+			return parseShape(raw, err)
+		}
 	}
 	switch {
 	case t.Kind() == reflect.Interface, marshals:
@@ -331,23 +366,51 @@ func ownShape(t reflect.Type, pointer bool) (*shape, error) {
 	return nil, nil
 }
 
-// promoted reports whether a struct can have the method from an embedded
-// field, and so not for itself.
-func promoted(t, method reflect.Type) bool {
-	if t.Kind() != reflect.Struct {
-		return false
-	}
-	for i := range t.NumField() {
+// jsonMethods reports whether a type's JSON is that of its methods, for JSON
+// or for text.
+func jsonMethods(t reflect.Type) (marshals, texts bool) {
+	ptr := reflect.PointerTo(t)
+	return ptr.Implements(marshalerType) || ptr.Implements(unmarshalerType), ptr.Implements(textMarshalerType) || ptr.Implements(textUnmarshalerType)
+}
+
+func hasOwnJSON(t reflect.Type) bool {
+	marshals, texts := jsonMethods(t)
+	return marshals || texts
+}
+
+// ownSchema calls the JSONSchema of a type. It returns nil for a struct that
+// has the method from an embedded field, whose schema is not that of the
+// whole, unless its JSON is that field's, too.
+func ownSchema(t reflect.Type, whole bool) (raw json.RawMessage, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("JSONSchema of %v panics: %v", t, r)
+		}
+	}()
+	call := func(t reflect.Type) json.RawMessage { return reflect.New(t).Interface().(schemaMethod).JSONSchema() }
+	var embedded []json.RawMessage
+	for i := 0; !whole && t.Kind() == reflect.Struct && i < t.NumField(); i++ {
 		f := t.Field(i)
-		if f.Anonymous && (f.Type.Implements(method) || reflect.PointerTo(f.Type).Implements(method)) {
-			return true
+		switch {
+		case !f.Anonymous:
+		case f.Type.Implements(schemaMethodType) && (f.Type.Kind() == reflect.Pointer || f.Type.Kind() == reflect.Interface):
+			return nil, nil
+		case reflect.PointerTo(f.Type).Implements(schemaMethodType):
+			embedded = append(embedded, call(f.Type))
 		}
 	}
-	return false
+	raw = call(t)
+	if slices.ContainsFunc(embedded, func(e json.RawMessage) bool { return bytes.Equal(e, raw) }) {
+		return nil, nil
+	}
+	return raw, nil
 }
 
 // parseShape reads the schema that a type offers.
-func parseShape(raw json.RawMessage) (*shape, error) {
+func parseShape(raw json.RawMessage, err error) (*shape, error) {
+	if err != nil {
+		return nil, err
+	}
 	sh := new(shape)
 	s := scanner{data: raw}
 	if s.peek() != '{' {
@@ -483,6 +546,7 @@ func (in *inference) structShape(sh *shape, t reflect.Type) error {
 		if err := applyTag(prop, f.tag.Get("jsonschema"), &optional); err != nil {
 			return inField(f.goName, err)
 		}
+		in.deep = in.deep || (prop.kind == "object" || prop.kind == "array") && prop.has("default")
 		properties.setSub(f.name, prop)
 		if !optional {
 			if len(required) > 1 {
@@ -513,7 +577,7 @@ func quotedShape(sh *shape, t reflect.Type) *shape {
 	case sh.kind == "boolean":
 		quoted.set("enum", `["true","false"]`)
 	case sh.kind == "string": // with the JSON of a string in it
-		quoted.setString("pattern", `^"([^"\\]|\\.)*"$`)
+		quoted.setString("pattern", `^"([^"\\\x00-\x1f]|\\(["\\/bfnrt]|u[0-9a-fA-F]{4}))*"$`)
 	}
 	if sh.has(nullKeyword) {
 		quoted.set(nullKeyword, "true")
@@ -558,12 +622,10 @@ type jsonField struct {
 func jsonFields(t reflect.Type) []jsonField {
 	var fields []jsonField
 	visited := map[reflect.Type]bool{}
+	var times map[reflect.Type]int // a struct embedded twice on one level hides its own fields
 	for level := []jsonField{{typ: t}}; len(level) > 0; {
-		times := map[reflect.Type]int{} // a struct embedded twice on one level hides its own fields
-		for _, outer := range level {
-			times[outer.typ]++
-		}
 		var next []jsonField
+		nextTimes := map[reflect.Type]int{}
 		for _, outer := range level {
 			if visited[outer.typ] {
 				continue
@@ -571,16 +633,20 @@ func jsonFields(t reflect.Type) []jsonField {
 			visited[outer.typ] = true
 			for i := range outer.typ.NumField() {
 				f, embedded, ok := jsonFieldOf(outer, i)
-				for n := min(times[outer.typ], 2); ok && n > 0; n-- {
-					if embedded {
+				switch {
+				case !ok:
+				case embedded:
+					if nextTimes[f.typ]++; nextTimes[f.typ] == 1 {
 						next = append(next, f)
-					} else {
-						fields = append(fields, f)
 					}
+				case times[outer.typ] > 1:
+					fields = append(fields, f, f)
+				default:
+					fields = append(fields, f)
 				}
 			}
 		}
-		level = next
+		level, times = next, nextTimes
 	}
 	return dominantFields(fields)
 }
@@ -614,7 +680,11 @@ func jsonFieldOf(outer jsonField, i int) (f jsonField, embedded, ok bool) {
 		case "omitzero":
 			f.omitZero = true
 		case "string":
-			f.quoted = elem.Kind() == reflect.String || reflect.Bool <= elem.Kind() && elem.Kind() <= reflect.Float64
+			kind := elem.Kind()
+			if pointer && sf.Type.Name() != "" {
+				kind = reflect.Pointer
+			}
+			f.quoted = (kind == reflect.String || reflect.Bool <= kind && kind <= reflect.Float64) && !hasOwnJSON(elem)
 		}
 	}
 	return f, false, true
@@ -723,7 +793,8 @@ func applyTag(sh *shape, tag string, optional *bool) error {
 }
 
 // checkOwn checks the keywords of a field's schema, leaving out what only
-// makes sense within the whole, and that its default and examples fit it.
+// makes sense within the whole, and that its default and examples fit it. An
+// object needs the whole: see checkDefaults.
 func (sh *shape) checkOwn() error {
 	own := &shape{members: slices.Clone(sh.members)}
 	own.members = slices.DeleteFunc(own.members, func(m shapeMember) bool {
@@ -733,6 +804,9 @@ func (sh *shape) checkOwn() error {
 	compiled, err := k.compile(own.append(nil), dialect{vocabularies: vocab2020})
 	if err != nil {
 		return fmt.Errorf("the jsonschema tag is wrong: %w", err)
+	}
+	if sh.kind == "object" {
+		return nil
 	}
 	var values []keywordValue
 	if sh.has("examples") {
@@ -801,11 +875,24 @@ func applyTagKeyword(sh *shape, key, value string) error {
 
 var typeNames = [...]string{"null", "boolean", "object", "array", "string", "number", "integer"}
 
+// items returns the schema of an array's elements, for what a tag says of them,
+// nil if sh is not one. Beside a $ref it has nothing else.
 func (sh *shape) items() *shape {
-	if sh.kind == "array" && sh.has("items") {
+	switch {
+	case sh.kind == "array" && sh.has("items"):
 		return sh.member("items").sub
+	case sh.elem == nil:
+		return nil
 	}
-	return nil
+	elem, pointer, _ := dereference(sh.elem)
+	items := &shape{kind: naturalKind(elem)}
+	if own, err := ownShape(elem, pointer); own != nil && err == nil {
+		items.kind = own.kind
+	} else if items.kind == "array" {
+		items.elem = elem.Elem()
+	}
+	sh.setSub("items", items)
+	return items
 }
 
 // tagValue turns a tag's text into JSON of the form that is asked for. A
@@ -3696,8 +3783,9 @@ func punyAdapt(delta, count int, first bool) int {
 // ---- Defaults -----------------------------------------------------------
 
 // applyDefaults returns doc with the defaults of its absent members, also in
-// objects and arrays within it that are present. All other bytes stay. No doc
-// at all counts as {}; one that is not JSON comes back as it is.
+// objects and arrays within it and within the defaults themselves, though not
+// in one within itself. All other bytes stay. No doc at all counts as {}; one
+// that is not JSON comes back as it is.
 func (v *Schema) applyDefaults(doc []byte) []byte {
 	if len(bytes.TrimSpace(doc)) == 0 {
 		doc = []byte("{}")
@@ -3705,7 +3793,8 @@ func (v *Schema) applyDefaults(doc []byte) []byte {
 	if !v.defaults {
 		return doc
 	}
-	d := defaulter{s: scanner{data: doc}}
+	room := maxNestedDefaults
+	d := defaulter{s: scanner{data: doc}, room: &room}
 	d.value(describing([]*schemaNode{v.root}))
 	if d.s.end(); d.s.err != nil || d.out == nil {
 		return doc
@@ -3715,9 +3804,15 @@ func (v *Schema) applyDefaults(doc []byte) []byte {
 
 type defaulter struct {
 	s      scanner
-	out    []byte // nil as long as nothing is inserted
-	copied int    // how much of the text is in out
+	out    []byte      // nil as long as nothing is inserted
+	copied int         // how much of the text is in out
+	within []*property // whose defaults the text is in
+	room   *int        // how many bytes of defaults may be in defaults
 }
+
+// maxNestedDefaults bounds the defaults within defaults, in bytes: hostile
+// ones could double at each level.
+const maxNestedDefaults = 1 << 20
 
 // describing adds to schemas of a value those that they refer to.
 func describing(nodes []*schemaNode) []*schemaNode {
@@ -3763,18 +3858,7 @@ func (d *defaulter) object(nodes []*schemaNode) {
 	for i := 0; d.s.more('}', i); i++ {
 		name := string(d.s.key())
 		names[name] = true
-		var members []*schemaNode
-		for _, n := range nodes {
-			if n.object == nil {
-				continue
-			}
-			if slot, ok := n.object.index[name]; ok && n.object.properties[slot].node != nil {
-				members = append(members, n.object.properties[slot].node)
-			} else if n.object.additional != nil {
-				members = append(members, n.object.additional)
-			}
-		}
-		d.value(describing(members))
+		d.value(describingMember(nodes, name))
 		end = d.s.pos
 	}
 	if d.s.err != nil {
@@ -3784,11 +3868,13 @@ func (d *defaulter) object(nodes []*schemaNode) {
 		if n.object == nil {
 			continue
 		}
-		for _, p := range n.object.properties {
+		for i := range n.object.properties {
+			p := &n.object.properties[i]
 			fallback := p.fallback()
-			if fallback == nil || names[p.name] {
+			if fallback == nil || names[p.name] || slices.Contains(d.within, p) {
 				continue
 			}
+			fallback = d.filled(fallback, p, nodes)
 			if names[p.name] = true; d.copied < end {
 				d.out = append(d.out, d.s.data[d.copied:end]...)
 				d.copied = end
@@ -3799,6 +3885,42 @@ func (d *defaulter) object(nodes []*schemaNode) {
 			d.out = append(append(appendString(d.out, p.name), ':'), fallback...)
 		}
 	}
+}
+
+// describingMember returns the schemas of a member of a value that the schemas
+// describe.
+func describingMember(nodes []*schemaNode, name string) (members []*schemaNode) {
+	for _, n := range nodes {
+		if n.object == nil {
+			continue
+		}
+		known := len(members)
+		if slot, ok := n.object.index[name]; ok && n.object.properties[slot].node != nil {
+			members = append(members, n.object.properties[slot].node)
+		}
+		for _, p := range n.object.patterns {
+			if p.pattern.MatchString(name) {
+				members = append(members, p.node)
+			}
+		}
+		if known == len(members) && n.object.additional != nil {
+			members = append(members, n.object.additional)
+		}
+	}
+	return describing(members)
+}
+
+// filled returns the default of p with the defaults within it.
+func (d *defaulter) filled(fallback []byte, p *property, nodes []*schemaNode) []byte {
+	if c := fallback[0]; c != '{' && c != '[' || *d.room < 0 {
+		return fallback
+	}
+	inner := defaulter{s: scanner{data: fallback}, within: append(slices.Clip(d.within), p), room: d.room}
+	inner.value(describingMember(nodes, p.name))
+	if *d.room -= len(inner.out); inner.s.err != nil || inner.out == nil || *d.room < 0 {
+		return fallback
+	}
+	return append(inner.out, fallback[inner.copied:]...)
 }
 
 // fallback returns the default of a property, nil if it has none.
