@@ -445,6 +445,31 @@ func TestAuthSessionsBelongToSubjects(t *testing.T) {
 	}
 }
 
+// TestFault62ResourceEverywhere: authorization, code, refresh and client
+// credentials name the same resource, byte by byte that of the metadata.
+func TestFault62ResourceEverywhere(t *testing.T) {
+	shows(t, "auth.resource.send", "auth.resource.identify")
+	r := newRealm(t, func(o *AuthServerOptions, _ *BearerOptions) {
+		o.Registration = true
+		o.Clients = []AuthClient{{ClientMetadata: ClientMetadata{ClientID: "machine", GrantTypes: []string{"client_credentials"}}, Secret: "s3cret"}}
+	})
+	auth := &OAuth{}
+	cs := r.mustConnect(auth)
+	auth.expire("")
+	callFor(t, cs, "whoami", "ada")
+	callFor(t, r.mustConnect(&OAuth{ClientID: "machine", ClientSecret: "s3cret", Grant: ClientCredentials()}), "whoami", "machine")
+	var grants []string
+	for _, e := range append(r.wire.of("/authorize"), r.wire.of("/token")...) {
+		grants = append(grants, e.form.Get("grant_type"))
+		if got := e.form["resource"]; !slices.Equal(got, []string{r.url}) {
+			t.Errorf("%v names %q", e.form, got)
+		}
+	}
+	if !slices.Equal(grants, []string{"", "authorization_code", "refresh_token", "client_credentials"}) {
+		t.Errorf("asked by %q", grants)
+	}
+}
+
 // Machines get tokens by credentials, by the word of an identity provider and by
 // that of their platform.
 func TestAuthGrantsWithoutUser(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html/template"
+	"html"
 	"io"
 	"log/slog"
 	"mime"
@@ -698,7 +698,6 @@ func (a *Authorization) redirect(w http.ResponseWriter, r *http.Request, answer 
 // in; when nobody is, it answers the request itself, such as with a page to sign
 // in on, and reports false.
 func ConsentPage(user func(w http.ResponseWriter, r *http.Request) (subject string, ok bool)) func(http.ResponseWriter, *http.Request, *Authorization) {
-	page := template.Must(template.New("consent").Parse(consentPage))
 	return func(w http.ResponseWriter, r *http.Request, a *Authorization) {
 		subject, ok := user(w, r)
 		if !ok {
@@ -721,19 +720,37 @@ func ConsentPage(user func(w http.ResponseWriter, r *http.Request) (subject stri
 		token := randomText()
 		http.SetCookie(w, &http.Cookie{Name: cookie, Value: token, Path: r.URL.Path, MaxAge: 600, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.server.issuer.Scheme == "https"})
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		page.Execute(w, map[string]any{"A": a, "Subject": subject, "Token": token})
+		io.WriteString(w, a.page(subject, token))
 	}
 }
 
-const consentPage = `<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Allow access?</title>
-<body style="font-family:sans-serif;max-width:40em;margin:3em auto">
-<h1>Allow access?</h1>
-<p>An application that calls itself <b>{{or .A.Client.ClientName .A.Client.ClientID}}</b> asks to use <b>{{.A.Resource}}</b> for you, {{.Subject}}.</p>
-{{with .A.Scopes}}<p>It wants to: {{range .}}<code>{{.}}</code> {{end}}</p>{{end}}
-<p>Afterwards you will be sent to <b>{{.A.RedirectHost}}</b>.</p>
-{{if .A.Local}}<p><b>This is a program on your own computer.</b> Any program there can call itself that. Go on only if you have just started it.</p>{{end}}
-<form method="post"><input type="hidden" name="token" value="{{.Token}}">
-<button name="answer" value="allow">Allow</button> <button name="answer" value="deny">Deny</button></form>`
+// page is what the user sees. Everything in it that is not ours is text.
+func (a *Authorization) page(subject, token string) string {
+	var b strings.Builder
+	line := func(format string, args ...any) {
+		for i := range args {
+			args[i] = html.EscapeString(fmt.Sprint(args[i]))
+		}
+		fmt.Fprintf(&b, format+"\n", args...)
+	}
+	name := a.Client.ClientName
+	if name == "" {
+		name = a.Client.ClientID
+	}
+	line(`<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Allow access?</title>`)
+	line(`<body style="font-family:sans-serif;max-width:40em;margin:3em auto"><h1>Allow access?</h1>`)
+	line(`<p>An application that calls itself <b>%s</b> asks to use <b>%s</b> for you, %s.</p>`, name, a.Resource, subject)
+	if len(a.Scopes) > 0 {
+		line(`<p>It wants to: <code>%s</code></p>`, strings.Join(a.Scopes, " "))
+	}
+	line(`<p>Afterwards you will be sent to <b>%s</b>.</p>`, a.RedirectHost)
+	if a.Local {
+		line(`<p><b>This is a program on your own computer.</b> Any program there can call itself that. Go on only if you have just started it.</p>`)
+	}
+	line(`<form method="post"><input type="hidden" name="token" value="%s">`, token)
+	line(`<button name="answer" value="allow">Allow</button> <button name="answer" value="deny">Deny</button></form>`)
+	return b.String()
+}
 
 // ---- The other endpoints --------------------------------------------------------------
 

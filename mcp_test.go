@@ -485,6 +485,34 @@ var housePlatforms = [][]string{
 	{"GOOS=linux", "GOARCH=arm", "GOARM=7"},
 }
 
+// TestHouseStdioLinksNoOAuth looks into a program that serves a child's standard
+// input and output: the linker leaves out what nobody calls.
+func TestHouseStdioLinksNoOAuth(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	module := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":  "module small\n\ngo 1.24.0\n\nrequire mcpkit/mcp v0.0.0\n\nreplace mcpkit/mcp => " + here + "\n",
+		"main.go": "package main\n\nimport (\n\t\"context\"\n\n\t\"mcpkit/mcp\"\n)\n\nfunc main() {\n\tmcp.NewServer(mcp.Implementation{}, nil).Run(context.Background(), mcp.Stdio())\n}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(module, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	goTool(t, module, nil, "build", "-trimpath", "-o", "small.exe", ".")
+	symbols := goTool(t, module, nil, "tool", "nm", "small.exe")
+	for _, name := range []string{"mcp.(*OAuth)", "mcp.(*AuthServer)", "mcp.parseJWT", "mcp.RequireBearer", "mcp.guardedClient", "crypto/rsa.(*PrivateKey).Sign"} {
+		if strings.Contains(symbols, name) {
+			t.Errorf("%s is linked", name)
+		}
+	}
+	if !strings.Contains(symbols, "mcp.(*Server).Run") {
+		t.Error("the names are not found at all")
+	}
+}
+
 // TestHousePlatforms builds for every platform, without the HTTP files: they
 // have no platform in them, and net/http takes minutes to build that often.
 // .ci/run vets the whole.
