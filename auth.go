@@ -640,7 +640,7 @@ func parseJWT(token string) (*jwt, error) {
 	if err := decodeOAuth(raw[0], &t.header); err != nil {
 		return nil, errors.New("the token's header is malformed")
 	}
-	if bad := unambiguous(raw[1]); validJSON(raw[1]) != nil || bad != nil || decodeOAuth(raw[1], &t.claims) != nil {
+	if validJSON(raw[1]) != nil || repeatedMember(raw[1]) != nil || decodeOAuth(raw[1], &t.claims) != nil {
 		return nil, errors.New("the token's claims are malformed")
 	}
 	if t.header.Crit != nil {

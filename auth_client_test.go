@@ -612,7 +612,12 @@ func TestAuthWithoutOAuth(t *testing.T) {
 
 func TestAuthTokensAreKept(t *testing.T) {
 	shows(t, "auth.refresh.confidential", "auth.token.every-request")
-	path := filepath.Join(t.TempDir(), "deep", "tokens.json")
+	dir, err := os.MkdirTemp("", "tokens")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir) // which fails where Windows is not the real one
+	path := filepath.Join(dir, "deep", "tokens.json")
 	o := newOddRealm(t, nil)
 	if status, err := o.use(&OAuth{Tokens: FileTokens(path)}); status != 200 || err != nil {
 		t.Fatal(status, err)

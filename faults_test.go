@@ -43,7 +43,7 @@ func frameFault(frame string) string {
 	if err := json.Unmarshal([]byte(frame), &members); err != nil {
 		return err.Error()
 	}
-	if name, twice := repeatedMember(&scanner{data: []byte(frame)}, nil); twice {
+	if name := repeatedMember([]byte(frame)); name != nil {
 		return string(name) + " is there twice"
 	}
 	var names []string

@@ -286,6 +286,18 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, s *Server) {
 	}
 }
 
+// smallBody is the size of a body in bytes that is read in one piece.
+const smallBody = 64 << 10
+
+// isJSON reports whether a media type is that of JSON in UTF-8.
+func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	typ, params, err := mime.ParseMediaType(contentType)
+	return err == nil && typ == "application/json" && utf8Charset(params)
+}
+
 func utf8Charset(params map[string]string) bool {
 	charset, ok := params["charset"]
 	return !ok || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "us-ascii")
@@ -294,12 +306,23 @@ func utf8Charset(params map[string]string) bool {
 // readBody returns the body of a request, of the right type and within bounds
 // of size and time, or refuses it and returns nil.
 func (h *HTTPHandler) readBody(w http.ResponseWriter, r *http.Request) []byte {
-	if typ, params, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || typ != "application/json" || !utf8Charset(params) {
+	if !isJSON(r.Header.Get("Content-Type")) {
 		refuseHTTP(w, http.StatusUnsupportedMediaType, ID{}, Errorf(CodeInvalidRequest, "the Content-Type must be application/json"))
 		return nil
 	}
 	max := h.opts.MaxBody
-	liftDeadlines(w, r)
+	control := http.NewResponseController(w)
+	liftDeadlines(control, r)
+	if n := r.ContentLength; n > 0 && n <= min(max, smallBody) {
+		body := make([]byte, n)
+		_, err := io.ReadFull(r.Body, body)
+		control.SetReadDeadline(time.Time{})
+		if err != nil {
+			refuseHTTP(w, http.StatusBadRequest, ID{}, Errorf(CodeParseError, "the body ends early"))
+			return nil
+		}
+		return body
+	}
 	buf := bytes.NewBuffer([]byte{})
 	if r.ContentLength > 0 {
 		buf.Grow(int(min(r.ContentLength, max, 1<<20)) + bytes.MinRead)
@@ -308,7 +331,7 @@ func (h *HTTPHandler) readBody(w http.ResponseWriter, r *http.Request) []byte {
 	if r.ContentLength <= max {
 		_, err = buf.ReadFrom(http.MaxBytesReader(w, r.Body, max))
 	}
-	http.NewResponseController(w).SetReadDeadline(time.Time{})
+	control.SetReadDeadline(time.Time{})
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
@@ -324,12 +347,11 @@ func (h *HTTPHandler) readBody(w http.ResponseWriter, r *http.Request) []byte {
 
 // liftDeadlines takes away the time that the http.Server gives a request: it
 // must not end an answer that takes long, or a stream. The body gets its own.
-func liftDeadlines(w http.ResponseWriter, r *http.Request) {
+func liftDeadlines(control *http.ResponseController, r *http.Request) {
 	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if server == nil {
 		return
 	}
-	control := http.NewResponseController(w)
 	if server.WriteTimeout != 0 {
 		control.SetWriteDeadline(time.Time{})
 	}
@@ -345,7 +367,7 @@ type accepted struct{ json, stream bool }
 // 12.5.1): of the ranges that cover a type the most specific one counts.
 // Without a header all is accepted.
 func parseAccept(values []string) accepted {
-	if len(values) == 0 {
+	if len(values) == 0 || len(values) == 1 && values[0] == "application/json, text/event-stream" { // as most say it
 		return accepted{true, true}
 	}
 	var json, stream struct {
@@ -440,7 +462,7 @@ func (p *posted) claimed(m Message) (version string, claims bool, bad *Error) {
 	if p.params, p.bad = scanParams(m.Params); p.bad != nil || p.params.version == nil {
 		return "", false, nil
 	}
-	version, ok := stringValue(p.params.version)
+	version, ok := knownString(p.params.version, commonStrings)
 	if !ok {
 		return "", false, Errorf(CodeInvalidParams, "params._meta[%q] must be a string", metaProtocolVersion)
 	}
@@ -558,7 +580,10 @@ func (discard) answer([]byte, int)         {}
 
 // request makes the request that handlers see.
 func (p *posted) request(m Message, core *session, out stream) *Request {
-	req := &Request{Method: m.Method, ID: m.ID, Params: m.Params, session: core, out: out}
+	req := &Request{Method: m.Method, ID: m.ID, Params: m.Params, bad: m.ambiguous, session: core, out: out}
+	if p.bad == nil {
+		req.params = p.params
+	}
 	p.dress(req)
 	return req
 }
@@ -570,8 +595,15 @@ func (p *posted) dress(req *Request) {
 
 // stream makes the stream of this POST.
 func (p *posted) stream(m Message, ss *ServerSession) *postStream {
-	ps := &postStream{h: p.h, id: m.ID, session: ss}
-	ps.conn = &response{h: p.h, w: p.w, control: http.NewResponseController(p.w), accept: p.accept}
+	all := &struct { // in one piece of memory
+		stream   postStream
+		response response
+	}{
+		postStream{h: p.h, id: m.ID, session: ss},
+		response{h: p.h, w: p.w, control: http.NewResponseController(p.w), accept: p.accept, waits: p.r.ProtoMajor > 1},
+	}
+	ps := &all.stream
+	ps.conn = &all.response
 	ps.only = p.accept.json && (p.h.opts.JSON && m.Method != methodListen || !p.accept.stream)
 	return ps
 }
@@ -826,6 +858,9 @@ func onLoopback(r *http.Request) bool {
 	if addr == nil {
 		return false
 	}
+	if tcp, ok := addr.(*net.TCPAddr); ok {
+		return tcp.IP.IsLoopback()
+	}
 	ip, err := netip.ParseAddrPort(addr.String())
 	return err == nil && ip.Addr().Unmap().IsLoopback()
 }
@@ -881,6 +916,7 @@ type response struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	accept  accepted
+	waits   bool          // a write may wait for the reader however little it writes
 	started bool          // the stream has begun
 	failed  error         // why nothing more can be written
 	done    chan struct{} // if not nil, closed when there is nothing more to write
@@ -899,6 +935,24 @@ func (c *response) start() {
 	header.Set("X-Accel-Buffering", "no") // proxies must not hold events back
 	c.w.WriteHeader(http.StatusOK)
 }
+
+// json writes the one JSON object that the response is. Over HTTP/1 a small one
+// finds room whatever the reader does.
+func (c *response) json(status int, body []byte) {
+	if c.waits || len(body) > smallAnswer {
+		writeJSON(c.w, status, body)
+		return
+	}
+	header := c.w.Header()
+	header["Content-Type"] = jsonType
+	header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	c.w.WriteHeader(status)
+	c.w.Write(body)
+}
+
+// smallAnswer is the size in bytes of an answer that no socket is too full for,
+// where one answer is under way at a time.
+const smallAnswer = 4 << 10
 
 // event writes one event; a name or an id that is "" is left out.
 func (c *response) event(name, id string, data []byte) error {
@@ -1103,7 +1157,7 @@ func (ps *postStream) answer(frame []byte, code int) {
 		ps.begin()
 		ps.write(frame)
 	default:
-		writeJSON(ps.conn.w, ps.status(code), frame)
+		ps.conn.json(ps.status(code), frame)
 	}
 	ps.release()
 	if ps.owner != nil {
@@ -1679,7 +1733,7 @@ func (h *HTTPHandler) get(w http.ResponseWriter, r *http.Request, s *Server) {
 
 // openStream makes a stream of the response to a GET.
 func (h *HTTPHandler) openStream(w http.ResponseWriter, r *http.Request) *response {
-	liftDeadlines(w, r)
+	liftDeadlines(http.NewResponseController(w), r)
 	control := http.NewResponseController(w)
 	control.SetReadDeadline(time.Time{})
 	return &response{h: h, w: w, control: control, accept: accepted{stream: true}, done: make(chan struct{})}

@@ -142,6 +142,8 @@ type Message struct {
 	Params json.RawMessage // nil when absent
 	Result json.RawMessage // nil when absent
 	Error  *Error
+
+	ambiguous *Error // what refuses a request whose params have a member twice
 }
 
 // IsRequest reports whether m asks for an answer.
@@ -180,7 +182,13 @@ func decodeMessage(frame []byte) (m Message, isResponse bool, invalid *Error) {
 		case "method":
 			set(2, &method)
 		case "params":
-			set(3, (*[]byte)(&m.Params))
+			var twice []byte
+			if seen[3]++; seen[3] > 1 && invalid == nil {
+				invalid = Errorf(CodeInvalidRequest, "%s is given twice", envelopeMembers[3])
+			}
+			if m.Params, twice = s.skipNoting(); twice != nil {
+				m.ambiguous = Errorf(CodeInvalidParams, "params: %s is given twice", twice)
+			}
 		case "result":
 			set(4, (*[]byte)(&m.Result))
 		case "error":
@@ -212,7 +220,7 @@ func decodeMessage(frame []byte) (m Message, isResponse bool, invalid *Error) {
 		refuse("a message has one of method, result and error")
 	case method != nil:
 		var ok bool
-		if m.Method, ok = knownString(method, methodNames); !ok || m.Method == "" {
+		if m.Method, ok = knownString(method, commonStrings); !ok || m.Method == "" {
 			refuse("method must be a string that is not empty")
 		}
 	case m.Result == nil && errObj == nil:
@@ -633,6 +641,65 @@ func (s *scanner) skip() []byte {
 	return s.data[start:s.pos:s.pos]
 }
 
+// skipNoting is skip that also returns the name of a member that some object
+// within the value has twice, nil if there is none: who reads the value after
+// us may take the other one.
+func (s *scanner) skipNoting() (value, twice []byte) {
+	s.peek()
+	start := s.pos
+	s.note(make([][]byte, 0, 16), &twice)
+	if s.err != nil {
+		return nil, nil
+	}
+	return s.data[start:s.pos:s.pos], twice
+}
+
+// repeatedMember is what skipNoting returns of a JSON text.
+func repeatedMember(text []byte) []byte {
+	s := scanner{data: text}
+	_, twice := s.skipNoting()
+	return twice
+}
+
+// note does the work of skipNoting. seen is scratch space.
+func (s *scanner) note(seen [][]byte, twice *[]byte) {
+	switch from := len(seen); s.peek() {
+	case '[':
+		s.open('[')
+		for n := 0; s.more(']', n); n++ {
+			s.note(seen, twice)
+		}
+	case '{':
+		var many map[string]bool // instead of seen, once there are many
+		s.open('{')
+		for n := 0; s.more('}', n); n++ {
+			name := s.key()
+			if n < 16 {
+				for _, k := range seen[from:] {
+					if *twice == nil && bytes.Equal(k, name) {
+						*twice = name
+					}
+				}
+				seen = append(seen, name)
+			} else {
+				if many == nil {
+					many = make(map[string]bool)
+					for _, k := range seen[from:] {
+						many[string(k)] = true
+					}
+				}
+				if *twice == nil && many[string(name)] {
+					*twice = name
+				}
+				many[string(name)] = true
+			}
+			s.note(seen, twice)
+		}
+	default:
+		s.skip()
+	}
+}
+
 // end checks that nothing but white space follows.
 func (s *scanner) end() {
 	if s.peek(); s.err == nil && s.pos < len(s.data) {
@@ -661,9 +728,9 @@ func stringValue(raw []byte) (v string, ok bool) {
 	return unescapeString(raw), true
 }
 
-// methodNames are the methods that messages need no string of their own for.
-// What defines methods fills it.
-var methodNames = make(map[string]string)
+// commonStrings are those that messages need no string of their own for: methods
+// and the names of revisions. What defines them fills it.
+var commonStrings = make(map[string]string)
 
 // knownString is stringValue for one that is likely to be known.
 func knownString(raw []byte, known map[string]string) (v string, ok bool) {

@@ -197,7 +197,10 @@ var methods = map[string]struct{ toServer, toClient *span }{
 
 func init() {
 	for name := range methods {
-		methodNames[name] = name
+		commonStrings[name] = name
+	}
+	for _, rev := range revisions {
+		commonStrings[rev.version] = rev.version
 	}
 }
 

@@ -56,7 +56,7 @@ func TestPeersAuthTypeScript(t *testing.T) {
 	}()
 	page := regexp.MustCompile(`http\S+/authorize\?\S+`)
 	var all strings.Builder
-	opened, found := false, false
+	opened, found, at := false, false, ""
 	lines := bufio.NewReader(stdout)
 	for !found {
 		line, err := lines.ReadString('\n')
@@ -64,9 +64,12 @@ func TestPeersAuthTypeScript(t *testing.T) {
 		if err != nil {
 			break
 		}
-		if url := page.FindString(line); url != "" && !opened {
+		if url := page.FindString(line); url != "" {
+			at = url
+		}
+		if strings.Contains(line, "callback server started") { // it prints the page before anybody listens
 			opened = true
-			if err := r.visit(ctx, url); err != nil {
+			if err := r.visit(ctx, at); err != nil {
 				t.Error(err)
 			}
 		}

@@ -52,9 +52,10 @@ type Server struct {
 	templates  registry[*templateEntry]
 	prompts    registry[*promptEntry]
 	custom     map[string]Handler
-	handler    Handler     // dispatch inside all middleware
-	wrapped    bool        // there is middleware
-	embeds     atomic.Bool // a tool embedded a resource, which was not declared
+	lastMeta   atomic.Pointer[metaFacts] // the newest facts from _meta, to decode them once
+	handler    Handler                   // dispatch inside all middleware
+	wrapped    bool                      // there is middleware
+	embeds     atomic.Bool               // a tool embedded a resource, which was not declared
 	watchers   map[*watcher]bool
 	spentMu    sync.Mutex
 	spent      [2]map[[32]byte]bool // states that were used, by age; see spend
@@ -403,8 +404,13 @@ func (l *lifespan) await(d time.Duration) {
 }
 
 func (s *Server) newSession(ctx context.Context) *ServerSession {
-	ss := &ServerSession{server: s}
-	ss.core = newSession(ctx, ss, s.log)
+	all := &struct { // in one piece of memory
+		ss   ServerSession
+		core session
+	}{ss: ServerSession{server: s}}
+	ss := &all.ss
+	ss.core = &all.core
+	ss.core.init(ctx, ss, s.log)
 	ss.core.stray = s.opts.Stray
 	return ss
 }
@@ -513,7 +519,6 @@ type ServerSession struct {
 	rev      *revision // negotiated by initialize; nil before
 	client   *clientFacts
 	level    LoggingLevel       // logging/setLevel
-	lastMeta *metaFacts         // the newest facts from _meta, to decode them once
 	declared ServerCapabilities // by initialize
 	watcher  *watcher           // of the legacy session
 	passing  bool               // it ends with its one request; constant
@@ -558,6 +563,7 @@ func (ss *ServerSession) OnClose(f func()) { ss.core.onClose(f) }
 
 // metaFacts is clientFacts with the bytes that said it.
 type metaFacts struct {
+	rev        *revision
 	info, caps []byte
 	facts      clientFacts
 }
@@ -636,9 +642,9 @@ func (ss *ServerSession) admitModern(req *Request, version string) *Error {
 			return Errorf(CodeInvalidParams, "params._meta[%q] is not a log level", metaLogLevel)
 		}
 	}
-	last := ss.lastMeta
-	if last == nil || string(last.caps) != string(req.params.capabilities) || string(last.info) != string(req.params.info) {
-		last = &metaFacts{info: req.params.info, caps: req.params.capabilities}
+	last := ss.server.lastMeta.Load()
+	if last == nil || last.rev != rev || string(last.caps) != string(req.params.capabilities) || string(last.info) != string(req.params.info) {
+		last = &metaFacts{info: bytes.Clone(req.params.info), caps: bytes.Clone(req.params.capabilities), rev: rev}
 		if err := decodeAt(last.caps, &last.facts.caps, rev, true); err != nil {
 			return Errorf(CodeInvalidParams, "params._meta[%q]: %v", metaClientCapabilities, err)
 		}
@@ -647,7 +653,7 @@ func (ss *ServerSession) admitModern(req *Request, version string) *Error {
 				return Errorf(CodeInvalidParams, "params._meta[%q]: %v", metaClientInfo, err)
 			}
 		}
-		ss.lastMeta = last
+		ss.server.lastMeta.Store(last)
 	}
 	req.client = &last.facts
 	return nil
@@ -750,6 +756,12 @@ func (ss *ServerSession) ended() {
 	ss.watcher = nil
 	ss.mu.Unlock()
 	ss.server.unwatch(w)
+	ss.server.mu.RLock()
+	open := len(ss.pages)
+	ss.server.mu.RUnlock()
+	if open == 0 {
+		return
+	}
 	ss.server.mu.Lock()
 	defer ss.server.mu.Unlock()
 	for _, id := range ss.pages {
@@ -2929,7 +2941,7 @@ func (h *logHandler) Handle(ctx context.Context, rec slog.Record) error {
 		return err
 	}
 	p := &LogParams{Level: loggingLevel(rec.Level), Data: bytes.TrimSpace(bytes.Clone(h.buf.Bytes()))}
-	if _, twice := repeatedMember(&scanner{data: p.Data}, nil); twice { // an attribute given again
+	if repeatedMember(p.Data) != nil { // an attribute given again
 		p.Data = canonical(p.Data) // has the last one only
 	}
 	return h.req.notify(ctx, notifyMessage, p)
@@ -3072,6 +3084,9 @@ func (s *Server) watch(w *watcher) error {
 }
 
 func (s *Server) unwatch(w *watcher) {
+	if w == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.watchers, w)

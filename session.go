@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -134,6 +133,7 @@ type Request struct {
 	// a [Client] sees such requests.
 	Outgoing bool
 
+	bad     *Error // what is wrong with the params already
 	session *session
 	next    Handler         // what is inside the middleware; client side only
 	out     stream          // the way out for all that belongs to this request
@@ -492,55 +492,6 @@ func scanMembers(object []byte, path string, want func(key []byte) *[]byte) *Err
 	return nil
 }
 
-// unambiguous refuses params with two members of one name, at any depth: who
-// reads them after us may take the other one.
-func unambiguous(params []byte) *Error {
-	if params == nil {
-		return nil
-	}
-	if name, twice := repeatedMember(&scanner{data: params}, make([][]byte, 0, 16)); twice {
-		return Errorf(CodeInvalidParams, "params: %s is given twice", name)
-	}
-	return nil
-}
-
-// repeatedMember returns the name of a member that some object within a JSON
-// value has twice. seen is scratch space.
-func repeatedMember(s *scanner, seen [][]byte) (name []byte, found bool) {
-	switch from := len(seen); s.peek() {
-	case '[':
-		s.open('[')
-		for n := 0; !found && s.more(']', n); n++ {
-			name, found = repeatedMember(s, seen)
-		}
-	case '{':
-		var many map[string]bool // instead of seen, once there are many
-		s.open('{')
-		for n := 0; !found && s.more('}', n); n++ {
-			name = s.key()
-			if n < 16 {
-				found = slices.ContainsFunc(seen[from:], func(k []byte) bool { return bytes.Equal(k, name) })
-				seen = append(seen, name)
-			} else {
-				if many == nil {
-					many = make(map[string]bool)
-					for _, k := range seen[from:] {
-						many[string(k)] = true
-					}
-				}
-				found = many[string(name)]
-				many[string(name)] = true
-			}
-			if !found {
-				name, found = repeatedMember(s, seen)
-			}
-		}
-	default:
-		s.skip()
-	}
-	return name, found
-}
-
 // A stream is the way out of one side of a session. Every connection has one;
 // a request over HTTP has its own.
 type stream interface {
@@ -696,12 +647,17 @@ func (g *latch) wait() <-chan struct{} {
 }
 
 func newSession(ctx context.Context, side side, log *slog.Logger) *session {
+	s := new(session)
+	s.init(ctx, side, log)
+	return s
+}
+
+func (s *session) init(ctx context.Context, side side, log *slog.Logger) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &session{side: side, log: log}
+	s.side, s.log = side, log
 	s.ctx, s.stop = context.WithCancelCause(ctx)
-	return s
 }
 
 // start serves a connection until it ends. The goroutine that reads is the
@@ -799,12 +755,11 @@ func (r *reader) more() bool {
 
 // during runs f and reports whether its caller is still the one who reads.
 func (r *reader) during(f func()) (mine bool) {
-	turn := r.turn.Add(1)
-	if r.timer == nil {
+	if r.timer == nil { // before the turn, from which on it may be another's
 		r.timer = time.AfterFunc(turnTime, r.takeOver)
-	} else {
-		r.timer.Reset(turnTime)
 	}
+	turn := r.turn.Add(1)
+	r.timer.Reset(turnTime)
 	returned := false
 	defer func() {
 		if mine = r.turn.CompareAndSwap(turn, turn+1); mine {
@@ -971,7 +926,7 @@ func (s *session) route(m Message, isResponse bool, bad *Error, out stream, dres
 			s.strayed(m, errNotAsked)
 		}
 	default:
-		req := &Request{Method: m.Method, ID: m.ID, Params: m.Params, session: s, out: out}
+		req := &Request{Method: m.Method, ID: m.ID, Params: m.Params, bad: m.ambiguous, session: s, out: out}
 		if dress != nil {
 			dress(req)
 		}
@@ -1049,8 +1004,8 @@ func (s *session) strayed(m Message, err error) {
 
 // accept makes a request ready to be served, or refuses it and returns nil.
 func (s *session) accept(req *Request) *Request {
-	bad := unambiguous(req.Params)
-	if bad == nil {
+	bad := req.bad
+	if bad == nil && (req.params == nil || !req.params.isOf(req.Params)) { // else over HTTP they have been looked at
 		req.params, bad = scanParams(req.Params)
 	}
 	if bad == nil {
@@ -1902,7 +1857,9 @@ func (w *connStream) answer(frame []byte, _ int) {
 	if frame == nil {
 		return
 	}
-	w.room(w.session.ctx)
+	if w.room(w.session.ctx) != nil {
+		return // the session is over
+	}
 	w.mu.Lock()
 	if len(frame) > maxCopy && !w.writing {
 		w.writing = true

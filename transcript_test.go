@@ -596,7 +596,7 @@ func (e *scriptExpectation) meets(got scriptEvent, vars map[string]any) error {
 	}
 	var value any = got.text
 	if got.json != nil {
-		if name, twice := repeatedMember(&scanner{data: got.json}, nil); twice {
+		if name := repeatedMember(got.json); name != nil {
 			return fmt.Errorf("the member %q stands twice", name)
 		}
 		var err error

@@ -125,7 +125,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]bool{"demo": true, "tour": true, "trace": true, "bridge": true}
+	want := map[string]bool{"demo": true, "tour": true, "trace": true, "bridge": true, "logout": true}
 	for name := range verbs {
 		want[name] = true
 	}
