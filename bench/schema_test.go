@@ -366,19 +366,58 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
+func benchmarkValid(b *testing.B, doc []byte) {
+	b.Run("impl=json.Valid", func(b *testing.B) {
+		b.SetBytes(int64(len(doc)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if !json.Valid(doc) {
+				b.Fatal("not valid")
+			}
+		}
+	})
+}
+
 // BenchmarkLarge doubles the document: what a byte costs must stay the same.
 func BenchmarkLarge(b *testing.B) {
-	for size := 1 << 10; size <= 4<<20; size *= 4 {
+	for size := 1 << 10; size <= 4<<20; size *= 2 {
 		doc := list(size)
-		b.Run(fmt.Sprintf("size=%dKiB/impl=json.Valid", size>>10), func(b *testing.B) {
-			b.SetBytes(int64(len(doc)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if !json.Valid(doc) {
-					b.Fatal("not valid")
-				}
-			}
+		b.Run(fmt.Sprintf("size=%dKiB", size>>10), func(b *testing.B) {
+			benchmarkValid(b, doc)
+			benchmarkChecks(b, listSchema, doc, false)
 		})
-		b.Run(fmt.Sprintf("size=%dKiB", size>>10), func(b *testing.B) { benchmarkChecks(b, listSchema, doc, false) })
+	}
+}
+
+// BenchmarkFlat checks documents of 1 MiB of every shape against schemas that
+// do not nest.
+func BenchmarkFlat(b *testing.B) {
+	const size = 1 << 20
+	fill := func(open, close string, part func(i int) string) []byte {
+		doc := []byte(open)
+		for i := 0; len(doc) < size; i++ {
+			if i > 0 && open != `{"text":"` {
+				doc = append(doc, ',')
+			}
+			doc = append(doc, part(i)...)
+		}
+		return append(doc, close...)
+	}
+	const text = `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}`
+	for _, c := range []struct {
+		name, schema string
+		doc          []byte
+	}{
+		{"text", text, fill(`{"text":"`, `"}`, func(int) string { return "the quick brown fox jumps over it " })},
+		{"lines", text, fill(`{"text":"`, `"}`, func(int) string { return `\tif err != nil {\n\t\treturn \"no\"\n\t}\n` })},
+		{"unicode", text, fill(`{"text":"`, `"}`, func(int) string { return "日本語の文章 и по-русски, voilà " })},
+		{"words", `{"type":"array","items":{"type":"string"}}`, fill("[", "]", func(i int) string { return fmt.Sprintf(`"word %d"`, i) })},
+		{"numbers", `{"type":"array","items":{"type":"number"}}`, fill("[", "]", func(i int) string { return fmt.Sprintf("%d.25", i*37) })},
+		{"members", `{"type":"object","additionalProperties":{"type":"integer"}}`, fill("{", "}", func(i int) string { return fmt.Sprintf(`"member%d":%d`, i, i) })},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			benchmarkValid(b, c.doc)
+			benchmarkChecks(b, c.schema, c.doc, false)
+		})
 	}
 }
