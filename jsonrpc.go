@@ -418,6 +418,10 @@ func (s *scanner) open(bracket byte) {
 // more reports whether the object or array has an n-th member or element
 // (counted from 0), and otherwise consumes the closing bracket.
 func (s *scanner) more(closing byte, n int) bool {
+	if n > 0 && s.err == nil && s.pos < len(s.data) && s.data[s.pos] == ',' { // as mostly
+		s.pos++
+		return true
+	}
 	switch c := s.peek(); {
 	case s.err != nil:
 		return false
@@ -588,8 +592,10 @@ func (s *scanner) number() []byte {
 
 // digits returns where the digits at an offset end.
 func (s *scanner) digits(i int) int {
-	for i < len(s.data) && s.data[i]-'0' <= 9 {
-		i++
+	for ; i < len(s.data); i++ {
+		if c := s.data[i]; c < '0' || c > '9' {
+			break
+		}
 	}
 	return i
 }

@@ -2278,7 +2278,7 @@ func (v *Schema) Validate(doc []byte) error {
 	return err
 }
 
-var checkers = sync.Pool{New: func() any { return &checker{names: map[memberName]int{}} }}
+var checkers = sync.Pool{New: func() any { return new(checker) }}
 
 // A checker checks one text. It reads a value again for each schema that
 // applies to it, and remembers nothing of it but offsets.
@@ -2290,9 +2290,9 @@ type checker struct {
 	depth      int
 	quiet      bool // only whether a value fits is asked
 	problems   []problem
-	explaining int                // how many calls of failAll are under way
-	scope      []*schemaResource  // entered on the way here, for $dynamicRef
-	names      map[memberName]int // where they stand
+	explaining int               // how many calls of failAll are under way
+	scope      []*schemaResource // entered on the way here, for $dynamicRef
+	names      nameSet
 	buf        []byte
 }
 
@@ -2308,10 +2308,13 @@ type problem struct {
 func (c *checker) reset() {
 	clear(c.scope)
 	*c = checker{problems: c.problems[:0], scope: c.scope[:0], names: c.names, buf: c.buf[:0]}
-	if len(c.names) > 1000 || cap(c.buf) > 1<<16 { // not worth keeping
-		c.names, c.buf = map[memberName]int{}, nil
+	if len(c.names.slots) > 1024 || cap(c.buf) > 1<<16 { // not worth keeping
+		c.names, c.buf = nameSet{}, nil
 	}
-	clear(c.names)
+	if c.names.used > 0 {
+		clear(c.names.slots)
+		c.names.used = 0
+	}
 }
 
 // result makes the error of a check.
@@ -2439,14 +2442,16 @@ func (c *checker) checkValue(n *schemaNode, at int, ev *evaluated) (end int, ok 
 	return end, ok
 }
 
-// checkByType checks what depends on the type of a value. end is -1 if that
-// decides the matter.
+// checkByType checks what depends on the type of a value, which starts at at.
+// end is -1 if that decides the matter.
 func (c *checker) checkByType(n *schemaNode, at int, ev *evaluated) (end int, ok bool) {
 	var is typeSet
 	var text []byte
 	var escaped bool
-	c.s.pos = at
-	first := c.s.peek()
+	var first byte
+	if c.s.pos = at; at < len(c.s.data) {
+		first = c.s.data[at]
+	}
 	switch first {
 	case '{':
 		is = objectType
@@ -2461,9 +2466,11 @@ func (c *checker) checkByType(n *schemaNode, at int, ev *evaluated) (end int, ok
 	case 't', 'f':
 		is = booleanType
 		c.s.skip()
-	default:
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		is = numberType
-		text = c.s.skip()
+		text = c.s.number()
+	default:
+		c.s.skip() // says what is wrong
 	}
 	if is != objectType && is != arrayType {
 		if end = c.s.pos; c.s.err != nil {
@@ -2872,10 +2879,18 @@ func (e *evaluated) merge(o *evaluated) {
 	}
 }
 
-// A memberName is a name of a member of the object at an offset, by its hash.
+// A nameSet is where the members are whose names no keyword knows. It is a
+// table with open addressing, since an object may have very many of them.
+type nameSet struct {
+	slots []memberName // a power of two of them, at most two thirds in use
+	used  int
+}
+
+// A memberName is where a member's name is, by the hash of it and of where its
+// object is.
 type memberName struct {
-	object int
-	hash   uint64
+	hash uint64
+	at   int // 0 in a slot that is free: an object's bracket comes before
 }
 
 var nameSeed = maphash.MakeSeed()
@@ -2883,12 +2898,34 @@ var nameSeed = maphash.MakeSeed()
 // isFirst notes a member of an object whose name no keyword knows. It returns
 // false if there is another one of that name.
 func (c *checker) isFirst(object, at int, name []byte) bool {
-	key := memberName{object, maphash.Bytes(nameSeed, name)}
-	if other, ok := c.names[key]; ok {
-		return other == at // if the object is walked over once more
+	set := &c.names
+	if set.used*3 >= len(set.slots)*2 {
+		old := set.slots
+		set.slots = make([]memberName, max(16, 2*len(old)))
+		for _, m := range old {
+			if m.at != 0 {
+				*set.slot(m.hash) = m
+			}
+		}
 	}
-	c.names[key] = at
+	hash := maphash.Bytes(nameSeed, name) ^ uint64(object)*0x9E3779B97F4A7C15 // spreads neighbours
+	m := set.slot(hash)
+	if m.at != 0 {
+		return m.at == at // if the object is walked over once more
+	}
+	*m = memberName{hash, at}
+	set.used++
 	return true
+}
+
+// slot returns the slot of a hash, or the one where it belongs.
+func (set *nameSet) slot(hash uint64) *memberName {
+	last := uint64(len(set.slots) - 1)
+	for i := hash & last; ; i = (i + 1) & last {
+		if m := &set.slots[i]; m.at == 0 || m.hash == hash {
+			return m
+		}
+	}
 }
 
 // pathTo returns the JSON pointer to the value at an offset. isName is true

@@ -1056,3 +1056,38 @@ func TestHostNamesOfIDNA(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Names that no keyword knows are told apart object by object, however many
+// there are.
+func TestManyUnknownNames(t *testing.T) {
+	shows(t, "schema.bounds")
+	s, err := CompileSchema([]byte(`{"anyOf":[{"type":"array","items":{"type":"object","required":["none"]}},{"type":"array","items":{"type":"object"}}]}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for members := range 40 { // the table grows between any two of them
+		for _, objects := range []int{1, 3, 100} {
+			doc := []byte(`[`)
+			for i := range objects {
+				if i > 0 {
+					doc = append(doc, ',')
+				}
+				doc = append(doc, '{')
+				for m := range members {
+					doc = fmt.Appendf(doc, `"member%d":%d,`, m, i)
+				}
+				doc = append(doc, `"last":0}`...)
+			}
+			if err := s.Validate(append(doc, ']')); err != nil {
+				t.Fatalf("%d objects of %d members: %v", objects, members, err)
+			}
+			for m := range members {
+				again := fmt.Appendf(bytes.Clone(doc[:len(doc)-1]), `,"m\u0065mber%d":0}]`, m)
+				want := fmt.Sprintf("/%d/member%d: is given twice", objects-1, m)
+				if err := s.Validate(again); err == nil || err.Error() != want {
+					t.Fatalf("%d objects of %d members: %v", objects, members, err)
+				}
+			}
+		}
+	}
+}
