@@ -74,7 +74,7 @@ func TestHTTPCallCeiling(t *testing.T) {
 			allocs, size := cost(serve)
 			bareAllocs, bareSize := cost(bare)
 			t.Logf("%.0f allocations and %.0f bytes beyond the %.0f and %.0f of a bare handler", allocs-bareAllocs, size-bareSize, bareAllocs, bareSize)
-			if !raceEnabled && (allocs-bareAllocs > 90 || size-bareSize > 8<<10) {
+			if !raceEnabled && (allocs-bareAllocs > 32 || size-bareSize > 3<<10) {
 				t.Errorf("%.0f allocations and %.0f bytes too many", allocs-bareAllocs, size-bareSize)
 			}
 		})
