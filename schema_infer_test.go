@@ -431,3 +431,210 @@ func TestTagsAreCheckedAtRegistration(t *testing.T) {
 		}
 	}
 }
+
+// TestFormsOfGoTypes: a Go type gives the form of an elicitation, and what a
+// form cannot ask for is refused by its name.
+func TestFormsOfGoTypes(t *testing.T) {
+	type choice string
+	tests := []struct {
+		v    any
+		want string
+	}{
+		{struct {
+			Name  string    `json:"name" jsonschema:"your name,title=Name,minLength=1,maxLength=80"`
+			Mail  *string   `json:"mail" jsonschema:"format=email"`
+			Age   uint8     `json:"age" jsonschema:"in years,default=18"`
+			Ratio float64   `json:"ratio,omitempty" jsonschema:"minimum=0,maximum=1"`
+			Agree bool      `json:"agree"`
+			When  time.Time `json:"when"`
+			Size  choice    `json:"size" jsonschema:"enum=S|M|L,default=M"`
+			Many  []choice  `json:"many" jsonschema:"enum=a|b,maxItems=2"`
+		}{}, ""},
+		{struct{}{}, ""},
+		{struct {
+			A struct{ B int }
+		}{}, "requestedSchema.properties.A must have one type"},
+		{struct{ C, D inner }{}, "requestedSchema.properties.C must have one type"},
+		{struct{ E any }{}, "requestedSchema.properties.E must have one type"},
+		{struct{ F []string }{}, `requestedSchema.properties.F.items must have "type": "string" and enum`},
+		{struct{ G []int }{}, "requestedSchema.properties.G.items must have"},
+		{struct{ H [2]string }{}, "requestedSchema.properties.H.items must have"},
+		{struct{ I []byte }{}, "requestedSchema.properties.I.contentEncoding is not for a form's field of type string"},
+		{struct{ J map[string]string }{}, "requestedSchema.properties.J must have one type"},
+		{struct {
+			K string `jsonschema:"format=uuid"`
+		}{}, `requestedSchema.properties.K.format "uuid" must be email`},
+		{struct {
+			L int `jsonschema:"multipleOf=2"`
+		}{}, "requestedSchema.properties.L.multipleOf is not for a form's field of type integer"},
+		{struct{ M *node }{}, "requestedSchema.properties.M must have one type"},
+		{map[string]string{}, "requestedSchema.additionalProperties: a form is nothing but properties"},
+		{"", `requestedSchema must have "type": "object"`},
+	}
+	for _, test := range tests {
+		form, err := schemaForType(reflect.TypeOf(test.v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if _, err := checkElicit(&ElicitParams{Message: "m", RequestedSchema: form}, rev20251125); err != nil {
+			got = err.Error()
+		}
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s:\n got %s\nwant %s", form, got, test.want)
+		}
+	}
+}
+
+func TestDefaultsReachEverythingThatIsDescribed(t *testing.T) {
+	const x = `{"properties":{"x":{"default":1}}}`
+	tests := []struct{ schema, doc, want string }{
+		{`{"properties":{"a":{"default":null},"b":{"default":false},"c":{"default":""},"d":{"default":0},"e":{"default":[]}}}`, `{}`, `{"a":null,"b":false,"c":"","d":0,"e":[]}`},
+		{`{"properties":{"a":{"default":{"k": 1.0}}}}`, "\t{\r\n}\n", "\t{\"a\":{\"k\": 1.0}\r\n}\n"},
+		{x, `{"x":null}`, `{"x":null}`},
+		{x, `{"y":{},"\u0078":[]}`, `{"y":{},"\u0078":[]}`},
+		{`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":` + x + `}}`, `{"y":1}`, `{"y":1,"x":1}`},
+		{`{"allOf":[` + x + `,{"properties":{"x":{"default":2},"y":{"default":3}}}]}`, `{}`, `{"x":1,"y":3}`},
+		{`{"properties":{"x":{"allOf":[{"default":4}]},"y":{"$ref":"#/$defs/y"}},"$defs":{"y":{"default":5}}}`, `{}`, `{"x":4,"y":5}`},
+		{`{"properties":{"x":{"$ref":"#/$defs/y","default":6}},"$defs":{"y":{"default":5}}}`, `{}`, `{"x":6}`},
+		{`{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"x":{"$ref":"#/definitions/y","default":6}},"definitions":{"y":{"default":5}}}`, `{}`, `{"x":5}`},
+		{`{"properties":{"a":` + x + `}}`, `{"a":{}, "b":{}}`, `{"a":{"x":1}, "b":{}}`},
+		{`{"properties":{"a":` + x + `}}`, `{"a":null}`, `{"a":null}`},
+		{`{"properties":{"a":` + x + `}}`, `{"a":[{}]}`, `{"a":[{}]}`},
+		{`{"additionalProperties":` + x + `}`, `{"a":{},"b":{"x":2}}`, `{"a":{"x":1},"b":{"x":2}}`},
+		{`{"patternProperties":{"^a":true},"additionalProperties":` + x + `}`, `{"a":{},"b":{}}`, `{"a":{},"b":{"x":1}}`},
+		{`{"patternProperties":{"^a":` + x + `},"properties":{"ab":{}}}`, `{"a":{},"ab":{},"b":{}}`, `{"a":{"x":1},"ab":{"x":1},"b":{}}`},
+		{`{"prefixItems":[true,` + x + `],"items":{"properties":{"y":{"default":2}}}}`, `[{},{},{}]`, `[{},{"x":1},{"y":2}]`},
+		{`{"items":{"items":` + x + `}}`, `[[{}],{},[[],{"x":0}]]`, `[[{"x":1}],{},[[],{"x":0}]]`},
+		// Within defaults.
+		{`{"properties":{"a":{"default":{},"properties":{"b":{"default":{"c":1},"properties":{"d":{"default":[{}],"items":` + x + `}}}}}}}`, `{}`, `{"a":{"b":{"c":1,"d":[{"x":1}]}}}`},
+		{`{"properties":{"a":{"default":{"x":0},"$ref":"#/$defs/x"},"b":{"default":{},"$ref":"#/$defs/x"}},"$defs":{"x":` + x + `}}`, `{}`, `{"a":{"x":0},"b":{"x":1}}`},
+		{`{"properties":{"next":{"$ref":"#","default":{}},"n":{"default":1}}}`, `{}`, `{"next":{"n":1},"n":1}`},
+		{`{"properties":{"next":{"$ref":"#","default":{}},"n":{"default":1}}}`, `{"next":{"next":null}}`, `{"next":{"next":null,"n":1},"n":1}`},
+		{`{"properties":{"a":{"default":{},"properties":{"b":{"$ref":"#/properties/a"}}}}}`, `{}`, `{"a":{"b":{}}}`},
+		// What only may apply gives nothing.
+		{`{"anyOf":[` + x + `],"oneOf":[` + x + `],"not":` + x + `,"if":` + x + `,"then":` + x + `,"dependentSchemas":{"y":` + x + `}}`, `{"y":1}`, `{"y":1}`},
+		{x, `{"y":`, `{"y":`}, {x, `7`, `7`}, {x, ` `, `{"x":1}`}, {`{"default":{}}`, ` null`, ` null`},
+	}
+	for _, test := range tests {
+		s := mustCompile(t, test.schema, nil)
+		doc := []byte(test.doc)
+		if got := s.applyDefaults(doc); string(got) != test.want {
+			t.Errorf("%s\n of %s:\n got %s\nwant %s", test.schema, test.doc, got, test.want)
+		}
+		if string(doc) != test.doc {
+			t.Errorf("%s was written to", test.doc)
+		}
+	}
+}
+
+// TestDefaultsThatDouble: what doubles at every level stays small.
+func TestDefaultsThatDouble(t *testing.T) {
+	schema := `{"$ref":"#/$defs/d0","$defs":{"d60":{}`
+	for i := range 60 {
+		schema += fmt.Sprintf(`,"d%d":{"properties":{"a":{"$ref":"#/$defs/d%d","default":{}},"b":{"$ref":"#/$defs/d%d","default":{}}}}`, i, i+1, i+1)
+	}
+	start := time.Now()
+	filled := mustCompile(t, schema+"}}", nil).applyDefaults([]byte("{}"))
+	if err := validJSON(filled); err != nil || len(filled) > 4*maxNestedDefaults || time.Since(start) > 20*time.Second {
+		t.Errorf("%d bytes, %v, %v", len(filled), err, time.Since(start))
+	}
+}
+
+func TestArgumentsHaveTheirDefaults(t *testing.T) {
+	type point struct {
+		X int     `json:"x" jsonschema:"default=1"`
+		Y float64 `json:"y,omitempty" jsonschema:"default=0.5"`
+	}
+	type in struct {
+		At    point            `json:"at" jsonschema:"default={}"`
+		To    *point           `json:"to"`
+		Path  []point          `json:"path" jsonschema:"default=[{\"x\":7}]"`
+		Named map[string]point `json:"named,omitempty"`
+		Mode  *string          `json:"mode" jsonschema:"enum=a|b,default=b"`
+		Tags  []string         `json:"tags" jsonschema:"default=[\"new\"]"`
+		When  time.Duration    `json:"when" jsonschema:"default=1000"`
+		Big   *big.Int         `json:"big" jsonschema:"default=123456789012345678901234567890"`
+	}
+	_, s, err := argumentsSchema(reflect.TypeFor[in]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ doc, want string }{
+		{`{}`, `{"at":{"x":1,"y":0.5},"to":null,"path":[{"x":7,"y":0.5}],"mode":"b","tags":["new"],"when":1000,"big":123456789012345678901234567890}`},
+		{`{"at":{"x":0},"to":{},"path":[],"named":{"n":{}},"mode":null,"tags":null,"when":0,"big":null}`,
+			`{"at":{"x":0,"y":0.5},"to":{"x":1,"y":0.5},"path":[],"named":{"n":{"x":1,"y":0.5}},"mode":null,"tags":null,"when":0,"big":null}`},
+	}
+	for _, test := range tests {
+		filled := s.applyDefaults([]byte(test.doc))
+		var v in
+		if err := s.Validate(filled); err != nil {
+			t.Errorf("%s: %v", filled, err)
+		} else if err := decodeArguments(filled, &v); err != nil {
+			t.Errorf("%s: %v", filled, err)
+		}
+		if got, _ := json.Marshal(v); string(got) != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.doc, got, test.want)
+		}
+	}
+}
+
+// TestIntegersAsJSONSchemaHasThem: an integer is one however it is written, and
+// comes to Go exactly.
+func TestIntegersAsJSONSchemaHasThem(t *testing.T) {
+	type in struct {
+		I   int64          `json:"i"`
+		I8  int8           `json:"i8"`
+		U   uint64         `json:"u"`
+		P   *uint16        `json:"p"`
+		L   []int32        `json:"l"`
+		M   map[string]int `json:"m"`
+		D   time.Duration  `json:"d"`
+		Big *big.Int       `json:"big"`
+		F   float64        `json:"f"`
+		N   json.Number    `json:"n"`
+	}
+	typ := reflect.TypeFor[in]()
+	s, err := compileInferred(typ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const zeros = `{"i":0,"i8":0,"u":0,"p":null,"l":null,"m":null,"d":0,"big":null,"f":0,"n":0}`
+	tests := []struct{ doc, want string }{ // want is a member as it comes back, or what is wrong
+		{`"i":1.0`, `"i":1`}, {`"i":1e2`, `"i":100`}, {`"i":-1.50E+1`, `"i":-15`}, {`"i":100e-2`, `"i":1`}, {`"i":-0.0`, `"i":0`}, {`"i":0e999999999999`, `"i":0`},
+		{`"i":9007199254740993.0`, `"i":9007199254740993`}, {`"i":9223372036854775807`, `"i":9223372036854775807`}, {`"i":-9.223372036854775808e18`, `"i":-9223372036854775808`},
+		{`"i":0.00000000000000000001e20`, `"i":1`}, {`"i8":-1.28e2`, `"i8":-128`}, {`"u":18446744073709551615.000`, `"u":18446744073709551615`}, {`"u":-0`, `"u":0`}, {`"u":-0e1`, `"u":0`},
+		{`"p":6.5535e4`, `"p":65535`}, {`"l":[1.0,2e0]`, `"l":[1,2]`}, {`"m":{"a":1e1}`, `"m":{"a":10}`}, {`"d":1e9`, `"d":1000000000`},
+		{`"big":1e30`, `"big":1000000000000000000000000000000`}, {`"big":-123456789012345678901234567890.0`, `"big":-123456789012345678901234567890`},
+		{`"f":1e2`, `"f":100`}, {`"n":1.0`, `"n":1.0`}, {`"n":1e400`, `"n":1e400`},
+		{`"i":1.5`, `/i: must be an integer, got a number`}, {`"i":1e-1`, `/i: must be an integer`}, {`"l":[1,0.1]`, `/l/1: must be an integer`}, {`"m":{"a":5e-1}`, `/m/a: must be an integer`},
+		{`"big":1.5`, `/big: must be an integer`}, {`"i":"1"`, `/i: must be an integer, got a string`}, {`"i8":128`, `/i8: must be at most 127`}, {`"i8":1e9`, `/i8: must be at most 127`},
+		{`"u":-1`, `/u: must be at least 0`}, {`"p":65536.0`, `/p: must be at most 65535`},
+		{`"i":9223372036854775808`, `arguments.i must be an integer within the range of int64`}, {`"i":1e19`, `arguments.i must be an integer within the range of int64`},
+		{`"i":1e999999999`, `arguments.i must be an integer within the range of int64`}, {`"u":1.8446744073709551616e19`, `arguments.u must be an integer within the range of uint64`},
+		{`"d":1e20`, `arguments.d must be an integer within the range of time.Duration`}, {`"f":1e400`, `arguments.f must be a number within the range of float64`},
+	}
+	for _, test := range tests {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(zeros), &fields); err != nil {
+			t.Fatal(err)
+		}
+		name, value, _ := strings.Cut(test.doc, ":")
+		fields[strings.Trim(name, `"`)] = json.RawMessage(value)
+		doc, _ := json.Marshal(fields)
+		var v in
+		err := s.Validate(doc)
+		if err == nil {
+			err = decodeArguments(doc, &v)
+		}
+		back, _ := json.Marshal(v)
+		if err == nil && !strings.Contains(string(back), test.want+",") && !strings.Contains(string(back), test.want+"}") {
+			t.Errorf("%s comes back as %s", test.doc, back)
+		} else if err != nil && !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %s", test.doc, err, test.want)
+		}
+		if refused := !strings.HasPrefix(test.want, `"`); refused != (err != nil) {
+			t.Errorf("%s: %v", test.doc, err)
+		}
+	}
+}

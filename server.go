@@ -2323,12 +2323,6 @@ func checkForm(schema json.RawMessage, rev *revision) error {
 	}
 	var root, fields map[string]json.RawMessage
 	json.Unmarshal(schema, &root) // a compiled schema is well formed, and so are its members
-	for _, name := range slices.Sorted(maps.Keys(root)) {
-		nested := name == "additionalProperties" && root[name][0] == '{'
-		if nested || !slices.Contains([]string{"$schema", "type", "title", "description", "properties", "required", "additionalProperties"}, name) {
-			return fmt.Errorf("requestedSchema.%s: a form is nothing but properties", name)
-		}
-	}
 	if root["properties"] != nil {
 		json.Unmarshal(root["properties"], &fields)
 	}
@@ -2344,6 +2338,12 @@ func checkForm(schema json.RawMessage, rev *revision) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if err := checkField(fields[name], rev); err != nil {
 			return fmt.Errorf("requestedSchema.properties.%s%w", name, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(root)) {
+		nested := name == "additionalProperties" && root[name][0] == '{'
+		if nested || !slices.Contains([]string{"$schema", "type", "title", "description", "properties", "required", "additionalProperties"}, name) {
+			return fmt.Errorf("requestedSchema.%s: a form is nothing but properties", name)
 		}
 	}
 	return nil
