@@ -2422,8 +2422,10 @@ func decodeAt(data []byte, v any, rev *revision, strict bool) error {
 
 // decodeArguments reads the arguments of a tool call into v, a pointer. It
 // takes what encoding/json takes, but for names that are not exactly those of
-// v's members, which are ignored, and members given twice, which are an error. No
-// data is {}.
+// v's members, which are ignored, and members given twice, which are an error.
+// It takes more where JSON Schema does, integers such as 1.0 and 1e2, and what
+// encoding/json writes for a type with its own text in a field with the option
+// ",string". No data is {}.
 func decodeArguments(data []byte, v any) error {
 	if len(data) == 0 {
 		data = []byte("{}")

@@ -67,8 +67,11 @@ type (
 	}
 )
 
-func (g grade) MarshalText() ([]byte, error)      { return []byte{'A' + byte(g)}, nil }
-func (g *grade) UnmarshalText(text []byte) error  { *g = grade(text[0] - 'A'); return nil }
+func (g grade) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "g%d", g), nil }
+func (g *grade) UnmarshalText(text []byte) error {
+	_, err := fmt.Sscanf(string(text), "g%d", g)
+	return err
+}
 func (g *gradeAt) MarshalText() ([]byte, error)   { return []byte{'A' + byte(*g)}, nil }
 func (w *wordAt) MarshalText() ([]byte, error)    { return []byte("w" + *w), nil }
 func (r *readsText) UnmarshalText(b []byte) error { r.S = string(b); return nil }

@@ -770,7 +770,7 @@ func randomValue(r *rand.Rand, v reflect.Value, depth int) {
 	case reflect.TypeFor[time.Time]():
 		v.Set(reflect.ValueOf(time.Unix(r.Int63n(1<<33), r.Int63n(1e9))))
 		return
-	case reflect.TypeFor[netip.Addr](), reflect.TypeFor[upperText](), reflect.TypeFor[ownJSON](), reflect.TypeFor[knowsItems]():
+	case reflect.TypeFor[netip.Addr](), reflect.TypeFor[net.IP](), reflect.TypeFor[upperText](), reflect.TypeFor[ownJSON](), reflect.TypeFor[knowsItems]():
 		return
 	case reflect.TypeFor[*big.Int]():
 		v.Set(reflect.ValueOf(new(big.Int).Lsh(big.NewInt(r.Int63()), uint(r.Intn(90)))))
@@ -787,7 +787,7 @@ func randomValue(r *rand.Rand, v reflect.Value, depth int) {
 		v.SetBool(r.Intn(2) == 0)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		v.SetInt(int64(r.Uint64()))
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		v.SetUint(r.Uint64())
 	case reflect.Float32, reflect.Float64:
 		v.SetFloat(r.NormFloat64() * 1e10)
