@@ -344,7 +344,7 @@ func mutated(t *testing.T, text []byte, r *rand.Rand) []byte {
 }
 
 // FuzzInfer makes types out of what the fuzzer says: each has a schema that
-// compiles, and that what is marshalled fits.
+// compiles, that what is marshalled fits, and that agrees with what decodes.
 func FuzzInfer(f *testing.F) {
 	for _, seed := range []string{"", "\x06\x03\x00\x01\x02", "struct of many", "\x03\x00\x03\x01\x03\x02\x04", "\x00\x00\x00\x00\x00\x00"} {
 		f.Add([]byte(seed), int64(len(seed)))
@@ -368,16 +368,19 @@ func FuzzInfer(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, ok := marshalled(t, typ, rand.New(rand.NewSource(seed))); ok {
+		r := rand.New(rand.NewSource(seed))
+		if text, ok := marshalled(t, typ, r); ok {
 			if err := s.Validate(text); err != nil {
 				t.Fatalf("%v: %v\n%s\n%s", typ, err, text, marked)
 			}
+			new(agreement).check(t, typ, s, mutated(t, text, r), true)
 		}
 	})
 }
 
-// FuzzDefaults fills in defaults: the document stays JSON, and what was there
-// is there still.
+// FuzzDefaults fills in defaults: the document stays JSON, what was there is
+// there still, and nothing is left to fill in. Where the schema is simple, the
+// result is what a slow reading makes of it, and so fits if that fits.
 func FuzzDefaults(f *testing.F) {
 	for _, c := range []struct{ schema, doc string }{
 		{`{"properties":{"a":{"default":1},"b":{"default":{"c":2}}}}`, `{"b":{"c":null}}`},
@@ -399,7 +402,105 @@ func FuzzDefaults(f *testing.F) {
 		if !contains(&scanner{data: filled}, &scanner{data: doc}) {
 			t.Fatalf("%s lost something: %s", doc, filled)
 		}
+		if bytes.Contains(schema, []byte(`$`)) || bytes.Contains(schema, []byte(`\`)) || len(schema) > 2000 || repeats(schema) {
+			return // perhaps a reference, and then perhaps a default in itself
+		}
+		if again := s.applyDefaults(bytes.Clone(filled)); !bytes.Equal(again, filled) {
+			t.Fatalf("%s becomes %s, and that %s", doc, filled, again)
+		}
+		if bytes.Contains(schema, []byte("patternProperties")) {
+			return
+		}
+		want := withDefaults([]any{decodedJSON(t, schema)}, decodedJSON(t, doc))
+		if !reflect.DeepEqual(decodedJSON(t, filled), want) {
+			t.Fatalf("%s becomes %s, not %v", doc, filled, want)
+		}
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fits := s.Validate(filled) == nil; fits != (s.Validate(text) == nil) {
+			t.Fatalf("%s fits: %v, but %s does not agree", filled, fits, text)
+		}
 	})
+}
+
+func decodedJSON(t *testing.T, text []byte) (v any) {
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\uFEFF"))))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+// withDefaults is a slow reading of schemas without references and patterns.
+func withDefaults(schemas []any, doc any) any {
+	var all []map[string]any // with those of allOf
+	for i := 0; i < len(schemas); i++ {
+		if m, ok := schemas[i].(map[string]any); ok {
+			all = append(all, m)
+			more, _ := m["allOf"].([]any)
+			schemas = append(slices.Clip(schemas), more...)
+		}
+	}
+	switch doc := doc.(type) {
+	case []any:
+		for i := range doc {
+			var items []any
+			for _, s := range all {
+				prefix, _ := s["prefixItems"].([]any)
+				if i < len(prefix) {
+					items = append(items, prefix[i])
+				} else if s["items"] != nil {
+					items = append(items, s["items"])
+				}
+			}
+			doc[i] = withDefaults(items, doc[i])
+		}
+	case map[string]any:
+		for _, s := range all {
+			properties, _ := s["properties"].(map[string]any)
+			for name, property := range properties {
+				if _, there := doc[name]; !there {
+					if value, ok := defaultOf(property); ok {
+						doc[name] = value
+					}
+				}
+			}
+		}
+		for name, value := range doc {
+			var members []any
+			for _, s := range all {
+				properties, _ := s["properties"].(map[string]any)
+				if properties[name] != nil {
+					members = append(members, properties[name])
+				} else if s["additionalProperties"] != nil {
+					members = append(members, s["additionalProperties"])
+				}
+			}
+			doc[name] = withDefaults(members, value)
+		}
+	}
+	return doc
+}
+
+// defaultOf returns a copy of a property's default, its own or the first of
+// those in allOf.
+func defaultOf(property any) (value any, ok bool) {
+	for schemas := []any{property}; len(schemas) > 0; schemas = schemas[1:] {
+		m, _ := schemas[0].(map[string]any)
+		if known, there := m["default"]; there {
+			text, _ := json.Marshal(known)
+			d := json.NewDecoder(bytes.NewReader(text))
+			d.UseNumber()
+			ok = d.Decode(&value) == nil
+			return value, ok
+		}
+		more, _ := m["allOf"].([]any)
+		schemas = append(slices.Clip(schemas), more...)
+	}
+	return nil, false
 }
 
 // contains reports whether all of a document is in another one, in its order.
