@@ -54,12 +54,13 @@ import (
 //	Age int `json:"age" jsonschema:"in full years,minimum=0,maximum=150"`
 //
 // Text up to the first ",keyword=" is the description; a tag may as well begin
-// with "keyword=". A value ends at the next ",keyword=". Values of enum and examples are separated by |. Values
-// that are not scalars are JSON. Every assertion keyword of 2020-12 works,
-// as do title, default, examples, deprecated, readOnly, writeOnly,
-// contentEncoding, contentMediaType and x-mcp-header; required=true or false
-// overrides the rule above, and type= gives an open type one. On a slice or
-// array, keywords that are not about arrays describe its elements.
+// with "keyword=". A value ends at the next ",keyword=". Values of enum and
+// examples are separated by |. Values that are not scalars are JSON. Every
+// assertion keyword of 2020-12 works, as do title, default, examples,
+// deprecated, readOnly, writeOnly, contentEncoding, contentMediaType and
+// x-mcp-header; required=true or false overrides the rule above, and type=
+// gives an open type one. On a slice or array, keywords that are not about
+// arrays describe its elements.
 //
 // A type that has no JSON form, an unknown keyword and a value that does not
 // fit the field are errors that name the field.
@@ -804,6 +805,13 @@ func (sh *shape) checkOwn() error {
 	compiled, err := k.compile(own.append(nil), dialect{vocabularies: vocab2020})
 	if err != nil {
 		return fmt.Errorf("the jsonschema tag is wrong: %w", err)
+	}
+	for _, m := range sh.members {
+		if m.key == "items" && m.sub != nil { // which may have keywords of the tag, too
+			if err := m.sub.checkOwn(); err != nil {
+				return err
+			}
+		}
 	}
 	if sh.kind == "object" {
 		return nil

@@ -426,6 +426,9 @@ func TestTagsAreCheckedAtRegistration(t *testing.T) {
 		}](), ""},
 		{refusal[struct{ *knowsItems }](), "JSONSchema of struct { *mcp.knowsItems } panics"},
 		{refusal[struct{ A func() }](), "field A: func() has no JSON form"},
+		{refusal[struct {
+			A, B []node `jsonschema:"required=x|x"`
+		}](), "field A: the jsonschema tag is wrong: /required: lists \"x\" twice"},
 		{refusal[[]int](), "the arguments of a tool are a JSON object, which []int is not"},
 	}
 	for _, test := range tests {

@@ -996,10 +996,12 @@ func FuzzTag(f *testing.F) {
 	for _, tag := range []string{"a text, with commas", "x,minimum=1,maximum=2", "enum=1|2,default=1", "pattern=^a{1,2}$", "x,type=string,const=a", "required=false,examples=1|2"} {
 		f.Add(tag)
 	}
-	kinds := []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[string](), reflect.TypeFor[[]bool](), reflect.TypeFor[any](), reflect.TypeFor[map[string]float64]()}
+	kinds := []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[string](), reflect.TypeFor[[]bool](), reflect.TypeFor[any](), reflect.TypeFor[map[string]float64](),
+		reflect.TypeFor[matrix](), reflect.TypeFor[*page[int8]](), reflect.TypeFor[time.Duration](), reflect.TypeFor[grade](), reflect.TypeFor[[]ring](), reflect.TypeFor[struct{ A, B *inner }]()}
 	f.Fuzz(func(t *testing.T, tag string) {
 		for _, kind := range kinds {
-			typ := reflect.StructOf([]reflect.StructField{{Name: "A", Type: kind, Tag: reflect.StructTag("jsonschema:" + strconv.Quote(tag))}})
+			said := reflect.StructTag("jsonschema:" + strconv.Quote(tag))
+			typ := reflect.StructOf([]reflect.StructField{{Name: "A", Type: kind, Tag: said}, {Name: "B", Type: kind, Tag: said}})
 			schema, err := inferSchema(typ, false)
 			if err != nil {
 				continue
