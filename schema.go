@@ -2319,9 +2319,9 @@ func (c *checker) reset() {
 	if len(c.names.slots) > 1024 || cap(c.buf) > 1<<16 { // not worth keeping
 		c.names, c.buf = nameSet{}, nil
 	}
-	if c.names.used > 0 {
+	if len(c.names.names) > 0 {
 		clear(c.names.slots)
-		c.names.used = 0
+		c.names.names = c.names.names[:0]
 	}
 }
 
@@ -2890,15 +2890,15 @@ func (e *evaluated) merge(o *evaluated) {
 // A nameSet is where the members are whose names no keyword knows. It is a
 // table with open addressing, since an object may have very many of them.
 type nameSet struct {
-	slots []memberName // a power of two of them, at most two thirds in use
-	used  int
+	names []memberName // in the order they came
+	slots []uint32     // places in names, counted from 1; 0 if free. A power of two, at most half in use
 }
 
 // A memberName is where a member's name is, by the hash of it and of where its
 // object is.
 type memberName struct {
 	hash uint64
-	at   int // 0 in a slot that is free: an object's bracket comes before
+	at   int
 }
 
 var nameSeed = maphash.MakeSeed()
@@ -2907,31 +2907,29 @@ var nameSeed = maphash.MakeSeed()
 // false if there is another one of that name.
 func (c *checker) isFirst(object, at int, name []byte) bool {
 	set := &c.names
-	if set.used*3 >= len(set.slots)*2 {
-		old := set.slots
-		set.slots = make([]memberName, max(16, 2*len(old)))
-		for _, m := range old {
-			if m.at != 0 {
-				*set.slot(m.hash) = m
-			}
+	if 2*len(set.names) >= len(set.slots) {
+		set.slots = make([]uint32, max(16, 4*len(set.slots)))
+		set.names = slices.Grow(set.names, len(set.slots)/2-len(set.names))
+		for i := range set.names {
+			*set.slot(set.names[i].hash) = uint32(i + 1)
 		}
 	}
 	hash := maphash.Bytes(nameSeed, name) ^ uint64(object)*0x9E3779B97F4A7C15 // spreads neighbours
-	m := set.slot(hash)
-	if m.at != 0 {
-		return m.at == at // if the object is walked over once more
+	slot := set.slot(hash)
+	if *slot != 0 {
+		return set.names[*slot-1].at == at // if the object is walked over once more
 	}
-	*m = memberName{hash, at}
-	set.used++
+	set.names = append(set.names, memberName{hash, at})
+	*slot = uint32(len(set.names))
 	return true
 }
 
 // slot returns the slot of a hash, or the one where it belongs.
-func (set *nameSet) slot(hash uint64) *memberName {
+func (set *nameSet) slot(hash uint64) *uint32 {
 	last := uint64(len(set.slots) - 1)
 	for i := hash & last; ; i = (i + 1) & last {
-		if m := &set.slots[i]; m.at == 0 || m.hash == hash {
-			return m
+		if n := set.slots[i]; n == 0 || set.names[n-1].hash == hash {
+			return &set.slots[i]
 		}
 	}
 }
