@@ -460,71 +460,76 @@ func (s *scanner) str() (raw []byte, escaped bool) {
 		s.fail("string expected")
 		return nil, false
 	}
-	start := s.pos
+	start, wide := s.pos, false
 	for i := start; ; {
-		if i += plainLen(s.data[i:]); i == len(s.data) {
-			s.pos = start - 1
-			s.fail("string without end")
-			return nil, false
-		}
-		switch c := s.data[i]; {
-		case c == '"':
+		n, more := textLen(s.data[i:])
+		i += n
+		wide = wide || more
+		if i < len(s.data) && s.data[i] == '"' && (!wide || utf8.Valid(s.data[start:i])) {
 			s.pos = i + 1
 			return s.data[start:i], escaped
-		case c == '\\':
-			n := escapeLen(s.data[i:])
-			if n == 0 {
-				s.pos = i
-				s.fail("invalid escape")
-				return nil, false
-			}
-			escaped = true
-			i += n
-		case c < 0x20:
-			s.pos = i
-			s.fail("control character in a string")
-			return nil, false
-		default:
-			for i < len(s.data) && s.data[i] >= utf8.RuneSelf {
-				r, n := utf8.DecodeRune(s.data[i:])
-				if r == utf8.RuneError && n == 1 {
-					s.pos = i
-					s.fail("invalid UTF-8")
-					return nil, false
-				}
-				i += n
-			}
 		}
+		if n = escapeLen(s.data[i:]); n == 0 {
+			s.failString(start, i)
+			return nil, false
+		}
+		escaped = true
+		i += n
 	}
 }
 
-// plainLen returns how many bytes b starts with that stand for themselves in
-// a string: ASCII, no quote, no backslash, no control character. It looks at
-// eight at a time: the subtractions set the high bit of what is less than a
-// space, equal to a quote and equal to a backslash, and perhaps of bytes after
-// such a one, never before.
-func plainLen(b []byte) int {
+// failString says what is wrong with a string that starts at an offset and
+// cannot go on at another one.
+func (s *scanner) failString(start, end int) {
+	for s.pos = start; s.pos < end; {
+		r, n := utf8.DecodeRune(s.data[s.pos:end])
+		if r == utf8.RuneError && n == 1 {
+			s.fail("invalid UTF-8")
+			return
+		}
+		s.pos += n
+	}
+	switch {
+	case end == len(s.data):
+		s.pos = start - 1
+		s.fail("string without end")
+	case s.data[end] == '\\':
+		s.fail("invalid escape")
+	default:
+		s.fail("control character in a string")
+	}
+}
+
+// textLen returns how many bytes b starts with that are neither a quote, a
+// backslash nor a control character, and whether there may be some among them
+// that are not ASCII. It looks at eight at a time: the subtractions set the high
+// bit of what is less than a space, equal to a quote and equal to a backslash,
+// and perhaps of bytes after such a one, never before.
+func textLen(b []byte) (n int, wide bool) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	i := 0
-	for ; len(b)-i >= 8; i += 8 {
-		w := binary.LittleEndian.Uint64(b[i:])
-		odd := (w | (w - ones*0x20) | (w ^ ones*'"' - ones) | (w ^ ones*'\\' - ones)) & highs
+	var all uint64
+	for ; len(b)-n >= 8; n += 8 {
+		w := binary.LittleEndian.Uint64(b[n:])
+		all |= w
+		odd := ((w - ones*0x20) | (w ^ ones*'"' - ones) | (w ^ ones*'\\' - ones)) &^ w & highs
 		if odd != 0 {
-			return i + bits.TrailingZeros64(odd)/8
+			return n + bits.TrailingZeros64(odd)/8, all&highs != 0
 		}
 	}
-	for ; i < len(b); i++ {
-		if c := b[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+	for ; n < len(b); n++ {
+		c := b[n]
+		if c < 0x20 || c == '"' || c == '\\' {
 			break
 		}
+		all |= uint64(c)
 	}
-	return i
+	return n, all&highs != 0
 }
 
 // escapeLen returns the length of the escape that b starts with, 0 if it is
 // none.
 func escapeLen(b []byte) int {
-	if len(b) < 2 {
+	if len(b) < 2 || b[0] != '\\' {
 		return 0
 	}
 	switch b[1] {
