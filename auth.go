@@ -297,6 +297,22 @@ const (
 type fetcher struct {
 	client *http.Client // nil: one of its own
 	header http.Header
+	local  bool // a loopback address is as good as any: the one who names it is there, too
+}
+
+// check is checkURL, with what the fetcher may reach.
+func (f *fetcher) check(raw string) (*url.URL, error) {
+	u, err := checkURL(raw)
+	if err == nil && !f.local && loopbackHost(u.Host) {
+		err = fmt.Errorf("%s is a loopback address, and who names it is not there", printable(u.Host, 100))
+	}
+	return u, err
+}
+
+// isLocal reports whether a URL is on a loopback address.
+func isLocal(raw string) bool {
+	u, err := url.Parse(raw)
+	return err == nil && loopbackHost(u.Host)
 }
 
 var guarded struct { // made when it is needed, so that programs without OAuth do not hold it
@@ -326,31 +342,25 @@ func (f *fetcher) clientFor(u *url.URL) http.Client {
 	switch {
 	case f.client != nil:
 		c = *f.client
-	case loopbackHost(u.Host):
+	case f.local && loopbackHost(u.Host):
 		c = *http.DefaultClient
 	default:
 		c = *guardedClient()
 	}
-	local := loopbackHost(u.Host)
 	c.Jar = nil
 	c.CheckRedirect = func(r *http.Request, via []*http.Request) error {
-		to, err := checkURL(r.URL.String())
-		switch {
-		case len(via) > maxFetchHops:
+		if len(via) > maxFetchHops {
 			return errors.New("too many redirects")
-		case err != nil:
-			return err
-		case !local && loopbackHost(to.Host):
-			return errors.New("redirected to a loopback address")
 		}
-		return nil
+		_, err := f.check(r.URL.String())
+		return err
 	}
 	return c
 }
 
 // get fetches a document. Any answer is one; err says why there is none.
 func (f *fetcher) get(ctx context.Context, from string) (status int, header http.Header, body []byte, err error) {
-	u, err := checkURL(from)
+	u, err := f.check(from)
 	if err != nil {
 		return 0, nil, nil, err
 	}
@@ -1289,7 +1299,7 @@ type JWTOptions struct {
 // JWTs (RFC 9068): with RS256, ES256 or EdDSA, by a key of the issuer. Keys are
 // kept for an hour.
 func JWTVerifier(opts JWTOptions) func(ctx context.Context, token string) (*TokenInfo, error) {
-	v := &jwtVerifier{opts: opts, keys: keySource{url: opts.JWKSURL, fetch: fetcher{client: opts.Client}}}
+	v := &jwtVerifier{opts: opts, keys: keySource{url: opts.JWKSURL, fetch: fetcher{client: opts.Client, local: isLocal(opts.JWKSURL) || isLocal(opts.Issuer)}}}
 	return v.verify
 }
 
@@ -1352,7 +1362,7 @@ func (v *jwtVerifier) locate(ctx context.Context) error {
 // not used (2026-07-28 basic/authorization § Authorization Server Metadata
 // Discovery).
 func fetchServerMetadata(ctx context.Context, f *fetcher, issuer string) (*AuthServerMetadata, error) {
-	u, err := checkURL(issuer)
+	u, err := f.check(issuer)
 	if err != nil {
 		return nil, err
 	}

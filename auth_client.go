@@ -501,13 +501,15 @@ type party struct {
 	proof    bool // tokens need proof of possession
 }
 
-func (o *OAuth) fetcher(version string) *fetcher {
-	return &fetcher{client: o.Client, header: http.Header{headerVersion: {cmp.Or(version, LatestVersion)}}}
+// fetcher returns what fetches for the server: a public one cannot send the
+// client to what is on its own machine.
+func (s *authState) fetcher(version string) *fetcher {
+	return &fetcher{client: s.o.Client, header: http.Header{headerVersion: {cmp.Or(version, LatestVersion)}}, local: loopbackHost(s.server.Host)}
 }
 
 // discover finds out who issues tokens for the server.
 func (s *authState) discover(ctx context.Context, want *asked) (*party, error) {
-	f := s.o.fetcher(want.version)
+	f := s.fetcher(want.version)
 	prm, err := s.resourceMetadata(ctx, f, want.metadata)
 	if err != nil {
 		return nil, err
@@ -890,7 +892,8 @@ func (s *authState) tokenRequest(ctx context.Context, as *AuthServerMetadata, c 
 // post sends something to an endpoint of the authorization server. Redirects
 // are not followed: they would carry secrets away.
 func (s *authState) post(ctx context.Context, to, contentType string, body []byte, header http.Header) (status int, replied http.Header, answer []byte, err error) {
-	u, err := checkURL(to)
+	f := s.fetcher("")
+	u, err := f.check(to)
 	if err != nil {
 		return 0, nil, nil, err
 	}
@@ -905,7 +908,6 @@ func (s *authState) post(ctx context.Context, to, contentType string, body []byt
 	}
 	r.Header.Set("Content-Type", contentType)
 	r.Header.Set("Accept", "application/json")
-	f := fetcher{client: s.o.Client}
 	client := f.clientFor(u)
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	response, err := client.Do(r)

@@ -190,7 +190,7 @@ func TestFault60Issuers(t *testing.T) {
 	} {
 		var asked []string
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = append(asked, r.URL.Path); w.WriteHeader(404) }))
-		if _, err := fetchServerMetadata(context.Background(), &fetcher{}, server.URL+issuer); err == nil || !slices.Equal(asked, places) {
+		if _, err := fetchServerMetadata(context.Background(), &fetcher{local: true}, server.URL+issuer); err == nil || !slices.Equal(asked, places) {
 			t.Errorf("%q: %v, %v", issuer, asked, err)
 		}
 		server.Close()
@@ -204,7 +204,7 @@ func TestFault60Issuers(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, `{"issuer":"http://%s%s","token_endpoint":"http://%s/token"}`, r.Host, c.says, r.Host)
 		}))
-		if _, err := fetchServerMetadata(context.Background(), &fetcher{}, server.URL+c.path); (err == nil) != c.ok {
+		if _, err := fetchServerMetadata(context.Background(), &fetcher{local: true}, server.URL+c.path); (err == nil) != c.ok {
 			t.Errorf("%q says %q: %v", c.path, c.says, err)
 		}
 		server.Close()
@@ -492,6 +492,30 @@ func TestFault65RepliesOfAllKinds(t *testing.T) {
 		if c.access != "" && (err != nil || reply.access != c.access || reply.lifetime != c.lifetime || reply.proof != c.proof) || c.access == "" && (err == nil || !strings.Contains(err.Error(), c.errorNames)) {
 			t.Errorf("%d %.80s: %+v %v", c.status, c.body, reply, err)
 		}
+	}
+}
+
+// A public server cannot send the client to its own machine.
+func TestAuthPublicServersStayOutside(t *testing.T) {
+	shows(t, "secbp.ssrf.private", "secbp.ssrf.consider")
+	reached := 0
+	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { reached++; w.Write([]byte("{}")) }))
+	defer inner.Close()
+	public, _ := url.Parse("https://mcp.example/mcp")
+	s := (&OAuth{Open: func(context.Context, string) error { return nil }}).state(public)
+	f := s.fetcher("")
+	f.client = inner.Client()
+	if _, err := fetchServerMetadata(context.Background(), f, inner.URL); err == nil {
+		t.Error("metadata was fetched")
+	}
+	if _, err := s.tokenRequest(context.Background(), &AuthServerMetadata{TokenEndpoint: inner.URL}, &savedClient{ID: "c"}, url.Values{}, nil); err == nil {
+		t.Error("a token was asked for")
+	}
+	if _, err := s.register(context.Background(), &party{as: &AuthServerMetadata{RegistrationEndpoint: inner.URL}}, "https://app.example/cb"); err == nil {
+		t.Error("the client registered")
+	}
+	if reached > 0 {
+		t.Errorf("reached %d times", reached)
 	}
 }
 

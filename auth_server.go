@@ -108,14 +108,21 @@ type AuthStore interface {
 	Take(ctx context.Context, key string) ([]byte, error)
 }
 
-// maxStored is how many entries there may be in memory.
-const maxStored = 200000
+// maxStored is how many entries there may be in memory, and maxRegistered how
+// many of them may be clients that registered: those stay.
+const (
+	maxStored     = 200000
+	maxRegistered = 20000
+)
 
 type memoryAuth struct {
 	mu      sync.Mutex
 	entries map[string]memoryEntry
+	clients int
 	swept   time.Time
 }
+
+const clientPrefix = "client "
 
 type memoryEntry struct {
 	value   []byte
@@ -138,8 +145,12 @@ func (m *memoryAuth) Add(_ context.Context, key string, value []byte, expires ti
 			}
 		}
 	}
-	if len(m.entries) >= maxStored {
+	client := strings.HasPrefix(key, clientPrefix)
+	if len(m.entries) >= maxStored || client && m.clients >= maxRegistered {
 		return false, errors.New("the store is full")
+	}
+	if client {
+		m.clients++
 	}
 	m.entries[key] = memoryEntry{value, expires}
 	return true, nil
@@ -220,7 +231,7 @@ func NewAuthServer(opts AuthServerOptions) *AuthServer {
 	if err != nil || u.RawQuery != "" || len(opts.Resources) == 0 {
 		panic("mcp: NewAuthServer needs an https URL as Issuer, and Resources")
 	}
-	s := &AuthServer{opts: opts, issuer: u, base: strings.TrimSuffix(u.EscapedPath(), "/"), store: opts.Store, log: opts.Logger, fetch: fetcher{client: opts.Client}, docs: make(map[string]*clientDocument), issuers: make(map[string]*trusted)}
+	s := &AuthServer{opts: opts, issuer: u, base: strings.TrimSuffix(u.EscapedPath(), "/"), store: opts.Store, log: opts.Logger, fetch: fetcher{client: opts.Client, local: loopbackHost(u.Host)}, docs: make(map[string]*clientDocument), issuers: make(map[string]*trusted)}
 	if s.store == nil {
 		s.store = &memoryAuth{entries: make(map[string]memoryEntry)}
 	}
@@ -235,7 +246,8 @@ func NewAuthServer(opts AuthServerOptions) *AuthServer {
 	}
 	s.places = []string{wellKnown(u, "oauth-authorization-server").Path, wellKnown(u, "openid-configuration").Path, s.base + "/.well-known/openid-configuration"}
 	for _, t := range opts.TrustedIssuers {
-		s.issuers[t.Issuer] = &trusted{t, jwtVerifier{opts: JWTOptions{Issuer: t.Issuer}, keys: keySource{url: t.JWKSURL, fetch: s.fetch}}}
+		f := fetcher{client: opts.Client, local: isLocal(t.JWKSURL) || isLocal(t.Issuer)} // who trusts it says where it is
+		s.issuers[t.Issuer] = &trusted{t, jwtVerifier{opts: JWTOptions{Issuer: t.Issuer}, keys: keySource{url: t.JWKSURL, fetch: f}}}
 	}
 	key := opts.Key
 	if key == nil {
@@ -358,7 +370,7 @@ func (s *AuthServer) client(ctx context.Context, id string) (*AuthClient, error)
 			return &s.opts.Clients[i], nil
 		}
 	}
-	if data, err := s.store.Get(ctx, "client "+id); err != nil {
+	if data, err := s.store.Get(ctx, clientPrefix+id); err != nil {
 		return nil, err
 	} else if data != nil {
 		var c AuthClient
@@ -969,7 +981,7 @@ func (s *AuthServer) register(_ http.ResponseWriter, r *http.Request) (int, any,
 	}
 	value, err := json.Marshal(&c)
 	if err == nil {
-		_, err = s.store.Add(r.Context(), "client "+c.ClientID, value, time.Time{})
+		_, err = s.store.Add(r.Context(), clientPrefix+c.ClientID, value, time.Time{})
 	}
 	return http.StatusCreated, &answer, err
 }
@@ -1066,7 +1078,7 @@ func (s *AuthServer) byCode(r *http.Request, f url.Values, c *AuthClient, key st
 	}
 	if value == nil {
 		if family, _ := s.store.Get(ctx, "spent "+hash); family != nil {
-			s.store.Take(ctx, "family "+string(family))
+			s.end(ctx, string(family))
 			s.log.Warn("mcp: a code was used twice; its tokens are revoked", "client", c.ClientID)
 		}
 		return 0, nil, invalidGrant("the code is not valid, or was used before")
@@ -1094,10 +1106,15 @@ func (s *AuthServer) byCode(r *http.Request, f url.Values, c *AuthClient, key st
 	if _, err := s.store.Add(ctx, "spent "+hash, []byte(g.Family), until); err != nil {
 		return 0, nil, err
 	}
-	if _, err := s.store.Add(ctx, "family "+g.Family, []byte{1}, time.Time{}); err != nil {
-		return 0, nil, err
-	}
 	return s.issue(ctx, c, &g, key, slices.Contains(c.GrantTypes, "refresh_token"))
+}
+
+// end revokes a family: all that was issued until now expires before that is
+// forgotten.
+func (s *AuthServer) end(ctx context.Context, family string) {
+	if _, err := s.store.Add(ctx, "dead "+family, []byte{1}, time.Now().Add(s.opts.RefreshTime)); err != nil {
+		s.log.Error("mcp: tokens could not be revoked", "error", err)
+	}
 }
 
 // narrow takes what a token request says of the resource and the scopes, which
@@ -1146,7 +1163,7 @@ func (s *AuthServer) byRefresh(r *http.Request, f url.Values, c *AuthClient, key
 	}
 	if value == nil {
 		if family, _ := s.store.Get(ctx, "spent "+hash); family != nil {
-			s.store.Take(ctx, "family "+string(family))
+			s.end(ctx, string(family))
 			s.log.Warn("mcp: a refresh token was used twice; its tokens are revoked", "client", c.ClientID)
 		}
 		return 0, nil, refused
@@ -1154,7 +1171,7 @@ func (s *AuthServer) byRefresh(r *http.Request, f url.Values, c *AuthClient, key
 	if _, err := s.store.Add(ctx, "spent "+hash, []byte(g.Family), time.Now().Add(s.opts.RefreshTime)); err != nil {
 		return 0, nil, err
 	}
-	if alive, err := s.store.Get(ctx, "family "+g.Family); err != nil || alive == nil {
+	if dead, err := s.store.Get(ctx, "dead "+g.Family); err != nil || dead != nil {
 		return 0, nil, refused
 	}
 	return s.issue(ctx, c, &g, key, true)
@@ -1373,7 +1390,7 @@ func (s *AuthServer) revoke(_ http.ResponseWriter, r *http.Request) (int, any, e
 		var g grant
 		if json.Unmarshal(value, &g) == nil && g.Client == c.ClientID {
 			s.store.Take(ctx, "refresh "+tokenHash(token))
-			s.store.Take(ctx, "family "+g.Family)
+			s.end(ctx, g.Family)
 		}
 		return http.StatusOK, struct{}{}, nil
 	}

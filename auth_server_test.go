@@ -675,4 +675,25 @@ func TestAuthServerOptionsThatCannotBe(t *testing.T) {
 	if v, _ := m.Get(ctx, "a"); v != nil {
 		t.Errorf("%s", v)
 	}
+	m.clients = maxRegistered
+	if added, err := m.Add(ctx, clientPrefix+"x", nil, time.Time{}); added || err == nil {
+		t.Error("there is no end of clients")
+	}
+	if added, _ := m.Add(ctx, "code x", nil, time.Time{}); !added {
+		t.Error("clients leave no room for codes")
+	}
+}
+
+// What the server remembers goes with the tokens: nothing stays for good but
+// clients.
+func TestAuthServerForgets(t *testing.T) {
+	p := newAuthProbe(t, nil)
+	_, answer := p.trade(p.code())
+	p.post("/token", "", "grant_type", "refresh_token", "client_id", "public", "refresh_token", answer["refresh_token"].(string))
+	p.post("/token", "", "grant_type", "refresh_token", "client_id", "public", "refresh_token", answer["refresh_token"].(string)) // again: the family ends
+	for key, e := range p.s.store.(*memoryAuth).entries {
+		if e.expires.IsZero() {
+			t.Errorf("%s stays for good", key)
+		}
+	}
 }
