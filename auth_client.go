@@ -214,6 +214,7 @@ type savedClient struct {
 // Bounds of a client that is asked for tokens.
 const (
 	maxAuthServers = 100              // MCP servers an OAuth knows at a time
+	maxIssuers     = 3                // authorization servers of one that are tried
 	maxLogins      = 3                // in loginPeriod, for one server
 	loginPeriod    = time.Minute      // in which more is a loop
 	renewEarly     = 30 * time.Second // before a token expires
@@ -517,16 +518,23 @@ func (s *authState) discover(ctx context.Context, want *asked) (*party, error) {
 	if prm == nil {
 		return s.discoverOld(ctx, f, want)
 	}
-	issuer := prm.AuthorizationServers[0]
+	issuers := prm.AuthorizationServers
 	if s.o.Issuer != "" && s.o.ClientID != "" {
-		if !slices.Contains(prm.AuthorizationServers, s.o.Issuer) {
-			return nil, fmt.Errorf("mcp: the server wants tokens of %s, and the client is registered at another issuer", printable(issuer, 200))
+		if !slices.Contains(issuers, s.o.Issuer) {
+			return nil, fmt.Errorf("mcp: the server wants tokens of %s, and the client is registered at another issuer", printable(issuers[0], 200))
 		}
-		issuer = s.o.Issuer
+		issuers = []string{s.o.Issuer}
 	}
-	as, err := fetchServerMetadata(ctx, f, issuer)
-	if err != nil {
-		return nil, fmt.Errorf("mcp: %w", err)
+	var as *AuthServerMetadata
+	var failed []error
+	for _, issuer := range issuers[:min(len(issuers), maxIssuers)] {
+		if as, err = fetchServerMetadata(ctx, f, issuer); err == nil {
+			break
+		}
+		failed = append(failed, err)
+	}
+	if as == nil {
+		return nil, fmt.Errorf("mcp: %w", errors.Join(failed...))
 	}
 	p := &party{resource: prm.Resource, as: as, scopes: prm.ScopesSupported, proof: want.proof || prm.DPoPBoundAccessTokensRequired || s.o.ProofKey != nil}
 	return p, nil

@@ -169,6 +169,10 @@ func TestFault59DiscoveryGoesOn(t *testing.T) {
 			}
 		}
 	}
+	second := newOddRealm(t, oddPaths{"/.well-known/oauth-protected-resource/a/mcp": says(200, `{"resource":"{origin}/a/mcp","authorization_servers":["{origin}/gone","{origin}/as"]}`)})
+	if status, err := second.use(&OAuth{}); status != 200 || err != nil {
+		t.Errorf("the second authorization server: %d %v", status, err)
+	}
 	o := newOddRealm(t, oddPaths{"/.well-known/oauth-protected-resource/a/mcp": func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		fmt.Fprintf(w, `{"resource":"http://%s/a/mcp","authorization_servers":["http://%s/as"],"resource_name":null,"more":{}}`, r.Host, r.Host)

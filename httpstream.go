@@ -2107,7 +2107,8 @@ type HTTP struct {
 }
 
 // An Authorizer supplies the credentials of HTTP requests. Its methods may be
-// called concurrently.
+// called concurrently. What time they take, for the user to sign in, does not
+// count for the timeout of a call.
 type Authorizer interface {
 	// Authorize adds credentials to a request that is about to be sent.
 	Authorize(ctx context.Context, r *http.Request) error
@@ -2220,6 +2221,29 @@ type httpConn struct {
 	stream  listening
 	cut     context.CancelFunc // has the stream be of the newest session; may be nil
 	onAsk   func()             // called when the stream has been asked for; may be nil
+
+	asking   int       // requests that the Authorizer holds up, perhaps for the user
+	answered time.Time // when the last of them went on
+}
+
+// paused implements pauser.
+func (c *httpConn) paused() (now bool, last time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asking > 0, c.answered
+}
+
+// pause notes that the Authorizer works, until the function it returns is called.
+func (c *httpConn) pause() func() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asking++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.asking--
+		c.answered = time.Now()
+	}
 }
 
 // An httpClientSession is what a client knows of its session.
@@ -2615,7 +2639,9 @@ func (c *httpConn) do(ctx context.Context, method string, to *url.URL, header ht
 		maps.Copy(r.Header, c.t.Header)
 		maps.Copy(r.Header, header)
 		if c.t.Auth != nil {
-			if err := c.t.Auth.Authorize(ctx, r); err != nil {
+			done := c.pause()
+			err := c.t.Auth.Authorize(ctx, r)
+			if done(); err != nil {
 				return nil, &authError{err}
 			}
 		}
@@ -2626,8 +2652,9 @@ func (c *httpConn) do(ctx context.Context, method string, to *url.URL, header ht
 		if challenged == maxChallenges || c.t.Auth == nil || response.StatusCode != http.StatusUnauthorized && response.StatusCode != http.StatusForbidden {
 			return response, nil
 		}
+		done := c.pause()
 		retry, err := c.t.Auth.Challenge(ctx, response)
-		if err != nil {
+		if done(); err != nil {
 			finish(response)
 			return nil, &authError{err}
 		}

@@ -2104,6 +2104,44 @@ func TestHTTPClientAuthorizes(t *testing.T) {
 	}
 }
 
+// A slowUser takes nine minutes to sign in.
+type slowUser struct{ tokens }
+
+func (a *slowUser) Challenge(ctx context.Context, r *http.Response) (bool, error) {
+	select {
+	case <-time.After(9 * time.Minute):
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	return a.tokens.Challenge(ctx, r)
+}
+
+// A call does not time out while its user signs in; afterwards its time begins
+// anew.
+func TestHTTPClientWaitsForTheUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeHTTP{t: t}
+		f.do = func(w http.ResponseWriter, r *http.Request, h *hit) bool {
+			switch h.header.Get("Authorization") {
+			case "Bearer token-0":
+				w.Header().Set("WWW-Authenticate", "Bearer")
+				w.WriteHeader(401)
+				return true
+			case "Bearer token-1":
+				time.Sleep(50 * time.Second) // within the timeout
+			}
+			return false
+		}
+		transport := f.transport()
+		transport.Auth = &slowUser{tokens{again: true}}
+		cs, err := NewClient(Implementation{Name: "c", Version: "1"}, nil).Connect(context.Background(), transport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cs.Close()
+	})
+}
+
 // Credentials are asked for with every request: the stream, notifications and
 // DELETE, too; one failure of theirs fails one call.
 func TestHTTPClientAuthorizesAll(t *testing.T) {

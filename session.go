@@ -1481,15 +1481,30 @@ func (c *call) report(log *slog.Logger) {
 	}
 }
 
+// A pauser is a Conn that may hold a call up for the user, who signs in: it says
+// whether it does, and when it did last.
+type pauser interface {
+	paused() (now bool, last time.Time)
+}
+
 // patience returns how much longer a call waits that had no sign of life for
 // d: the time in which the peer waited for us does not count.
 func (s *session) patience(d time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.running) > 0 {
+	since, waiting := s.served, len(s.running) > 0
+	if s.conn != nil {
+		if p, ok := s.conn.conn.(pauser); ok {
+			now, last := p.paused()
+			if waiting = waiting || now; last.After(since) {
+				since = last
+			}
+		}
+	}
+	if waiting {
 		return d
 	}
-	return d - time.Since(s.served)
+	return d - time.Since(since)
 }
 
 // progressed hands a progress notice to the call it is about. Notices for
