@@ -551,3 +551,72 @@ func contains(all, some *scanner) bool {
 	}
 	return bytes.Equal(all.skip(), some.skip())
 }
+
+// TestResultsFitTheSchemaAsSent: what a tool of any result type sends fits the
+// schema that the client has, which knows no null. Only a nil pointer in an
+// array or map, or where a tag requires it, has no other form.
+func TestResultsFitTheSchemaAsSent(t *testing.T) {
+	r := rand.New(rand.NewSource(3))
+	leaves := append(slices.Clone(leafTypes), textTypes...)
+	results := 0
+	for range 1000 {
+		typ := generatedStruct(r, leaves, 3)
+		if unheard(typ, true, make(map[unheardKey]bool)) != nil {
+			continue
+		}
+		sent, err := schemaForType(typ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := mustCompile(t, string(sent), nil)
+		for range 3 {
+			v := reflect.New(typ)
+			randomValue(r, v.Elem(), 0)
+			if holdsNil(v.Elem(), false) {
+				continue
+			}
+			result, err := toolResultOf(v.Interface())
+			if err != nil {
+				continue // as encoding/json says
+			}
+			if results++; s.Validate(result.structured) != nil {
+				t.Fatalf("%v: %v\n%s\n%s", typ, s.Validate(result.structured), result.structured, sent)
+			}
+		}
+	}
+	if results < 1000 {
+		t.Errorf("only %d results", results)
+	}
+}
+
+// holdsNil reports whether an array, a map or a required field within v holds
+// a nil pointer; element: v is in one.
+func holdsNil(v reflect.Value, element bool) bool {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return element
+		}
+		return holdsNil(v.Elem(), element)
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if holdsNil(v.Index(i), true) {
+				return true
+			}
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			if holdsNil(v.MapIndex(key), true) {
+				return true
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if f.IsExported() && f.Tag.Get("json") != "-" && holdsNil(v.Field(i), strings.Contains(f.Tag.Get("jsonschema"), "required=true")) {
+				return true
+			}
+		}
+	}
+	return false
+}

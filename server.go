@@ -1605,7 +1605,7 @@ func appendWithoutNil(dst []byte, s *scanner, t reflect.Type) []byte {
 	case encodesItself(t):
 	case kind == reflect.Slice && null:
 		s.skip()
-		if t.Elem().Kind() == reflect.Uint8 {
+		if isBytes(t) {
 			return append(dst, `""`...)
 		}
 		return append(dst, "[]"...)
