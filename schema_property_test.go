@@ -597,6 +597,9 @@ func holdsNil(v reflect.Value, element bool) bool {
 		if v.IsNil() {
 			return element
 		}
+		if e := v.Elem(); element && slices.Contains([]reflect.Kind{reflect.Slice, reflect.Map, reflect.Interface}, e.Kind()) && e.IsNil() {
+			return true // written just as a nil pointer
+		}
 		return holdsNil(v.Elem(), element)
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
