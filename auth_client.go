@@ -218,6 +218,7 @@ const (
 	maxLogins      = 3                // in loginPeriod, for one server
 	loginPeriod    = time.Minute      // in which more is a loop
 	renewEarly     = 30 * time.Second // before a token expires
+	declineTime    = 3 * time.Second  // in which a user who did not agree is not asked again
 	flightTime     = 2 * time.Minute  // for all that is done without a user
 )
 
@@ -235,7 +236,10 @@ type authState struct {
 	asNonce string        // and the authorization server
 	logins  []time.Time
 	refused string // the assertion that was refused last
-	flight  *authFlight
+
+	declined   error // why the user did not agree
+	declinedAt time.Time
+	flight     *authFlight
 }
 
 // An authFlight is work on a new token, which all who need one wait for.
@@ -465,6 +469,10 @@ func (s *authState) renew(ctx context.Context, want *asked) error {
 	now := time.Now()
 	s.logins = slices.DeleteFunc(s.logins, func(t time.Time) bool { return now.Sub(t) > loginPeriod })
 	logins := len(s.logins)
+	declined := s.declined
+	if now.Sub(s.declinedAt) > declineTime {
+		declined = nil
+	}
 	s.mu.Unlock()
 	has := func(scope string) bool { return slices.Contains(old.Scopes, scope) }
 	switch {
@@ -472,6 +480,8 @@ func (s *authState) renew(ctx context.Context, want *asked) error {
 		return fmt.Errorf("mcp: the token does not suffice, though the scopes %q were asked for", printable(strings.Join(want.scopes, " "), 500))
 	case !want.more && !want.expired && unused && logins > 0:
 		return errors.New("mcp: the server refuses a token that was just issued for it")
+	case declined != nil: // other calls were under way, too
+		return declined
 	case logins >= maxLogins:
 		return fmt.Errorf("mcp: %d tokens within %v did not satisfy the server", logins, loginPeriod)
 	}
@@ -639,10 +649,22 @@ func (s *authState) login(ctx context.Context, p *party, old *savedToken, want *
 		reply, err = s.authorizationCode(ctx, p, key)
 	}
 	if err != nil {
-		return fmt.Errorf("mcp: no token of %s: %w", p.as.Issuer, err)
+		err = fmt.Errorf("mcp: no token of %s: %w", p.as.Issuer, err)
+		var said *promptError
+		if errors.As(err, &said) {
+			s.mu.Lock()
+			s.declined, s.declinedAt = err, time.Now()
+			s.mu.Unlock()
+		}
+		return err
 	}
 	return s.keep(ctx, p, reply, key, nil)
 }
+
+// A promptError is why there is no code after a user was asked.
+type promptError struct{ error }
+
+func (e *promptError) Unwrap() error { return e.error }
 
 // unique drops what is there twice.
 func unique(list []string) []string {
@@ -1038,7 +1060,7 @@ func (s *authState) authorizationCode(ctx context.Context, p *party, key crypto.
 		err = errors.New("the answer is to another request: its state is wrong")
 	}
 	if err != nil {
-		return nil, err
+		return nil, &promptError{err}
 	}
 	code, err := codeIn(answer, p.as)
 	if err != nil {

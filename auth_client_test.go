@@ -456,20 +456,12 @@ func TestFault64And66NoEndlessLoops(t *testing.T) {
 	<-prompts
 	release <- errors.New("not now")
 	for range 10 {
-		select {
-		case err := <-results:
-			if err == nil || !strings.Contains(err.Error(), "not now") {
-				t.Error(err)
-			}
-		case <-prompts: // of one that came later
-			release <- errors.New("not now")
-			if err := <-results; err == nil {
-				t.Error("it went on")
-			}
+		if err := <-results; err == nil || !strings.Contains(err.Error(), "not now") {
+			t.Error(err)
 		}
 	}
-	if len(prompts) > maxLogins {
-		t.Errorf("%d prompts", len(prompts))
+	if len(prompts) > 0 {
+		t.Errorf("%d more prompts", len(prompts))
 	}
 }
 
