@@ -320,12 +320,39 @@ var guarded struct { // made when it is needed, so that programs without OAuth d
 	client *http.Client
 }
 
+// notPublic are ranges beyond those that netip knows which are inside
+// somebody's network, or wrap an address that may be (RFC 6890).
+var notPublic = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("100.64.0.0/10"), // behind a carrier's NAT; some clouds have their metadata here
+	netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("::/96"),
+	netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("2001::/32"),
+	netip.MustParsePrefix("2002::/16"),
+	netip.MustParsePrefix("fec0::/10"),
+}
+
+var translated = netip.MustParsePrefix("64:ff9b::/96") // an IPv4 address as networks with IPv6 alone reach it
+
+// publicAddress reports whether an address is one of the public internet.
+func publicAddress(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	if translated.Contains(ip) {
+		b := ip.As16()
+		ip = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
 // guardedClient returns a client that reaches public addresses only.
 func guardedClient() *http.Client {
 	guarded.once.Do(func() {
 		dialer := &net.Dialer{Timeout: fetchTime, Control: func(_, address string, _ syscall.RawConn) error {
 			a, err := netip.ParseAddrPort(address)
-			if ip := a.Addr().Unmap(); err != nil || !ip.IsGlobalUnicast() || ip.IsPrivate() {
+			if err != nil || !publicAddress(a.Addr()) {
 				return errors.New("the address is not public")
 			}
 			return nil
@@ -1423,10 +1450,11 @@ func IntrospectionVerifier(opts IntrospectionOptions) func(ctx context.Context, 
 		r.Header.Set("Content-Type", formType)
 		r.Header.Set("Accept", "application/json")
 		r.SetBasicAuth(url.QueryEscape(opts.ClientID), url.QueryEscape(opts.ClientSecret))
-		client := opts.Client
-		if client == nil {
-			client = http.DefaultClient
+		client := *http.DefaultClient
+		if opts.Client != nil {
+			client = *opts.Client
 		}
+		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for nobody else
 		response, err := client.Do(r)
 		if err != nil {
 			return nil, &unavailableError{failedRequest("POST", u, err)}

@@ -18,6 +18,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"reflect"
 	"slices"
@@ -446,7 +447,8 @@ func TestAuthFetchesStayOutside(t *testing.T) {
 		}
 	}
 	f := &fetcher{}
-	for _, raw := range []string{"https://10.1.2.3/x", "https://192.168.1.1/", "https://169.254.169.254/latest", "https://[fd00::1]/", "https://[fe80::1]/", "https://0.0.0.0/", "https://[::ffff:10.0.0.1]/", "https://224.0.0.1/"} {
+	for _, raw := range []string{"https://10.1.2.3/x", "https://192.168.1.1/", "https://169.254.169.254/latest", "https://[fd00::1]/", "https://[fe80::1]/", "https://0.0.0.0/", "https://[::ffff:10.0.0.1]/", "https://224.0.0.1/",
+		"https://100.100.100.200/latest", "https://0.1.2.3/", "https://192.0.0.192/", "https://198.18.0.1/", "https://240.0.0.1/", "https://[64:ff9b::a9fe:a9fe]/", "https://[64:ff9b:1::1]/", "https://[2002:a00:1::]/", "https://[::10.0.0.1]/", "https://[fec0::1]/"} {
 		if _, _, _, err := f.get(context.Background(), raw); err == nil || !strings.Contains(err.Error(), "not public") {
 			t.Errorf("%s: %v", raw, err)
 		}
@@ -561,4 +563,33 @@ func FuzzOAuthDocument(f *testing.F) {
 			t.Errorf("%s: %+v", doc, reply)
 		}
 	})
+}
+
+func TestAuthPublicAddresses(t *testing.T) {
+	for address, want := range map[string]bool{
+		"8.8.8.8": true, "2606:4700::1111": true, "::ffff:8.8.8.8": true, "64:ff9b::808:808": true, "100.63.255.255": true, "100.128.0.1": true,
+		"64:ff9b::7f00:1": false, "64:ff9b::a00:1": false, "100.64.0.1": false, "2002:7f00:1::": false, "fe80::1%1": false, "::1": false, "fec0::1%1": false,
+	} {
+		if got := publicAddress(netip.MustParseAddr(address)); got != want {
+			t.Errorf("%s: public is %v", address, got)
+		}
+	}
+}
+
+func TestAuthIntrospectionFollowsNobody(t *testing.T) {
+	asked := false
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = true
+		fmt.Fprint(w, `{"active":true,"sub":"eve","aud":"https://r.example"}`)
+	}))
+	defer other.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		server := httptest.NewServer(http.RedirectHandler(other.URL, status))
+		_, err := IntrospectionVerifier(IntrospectionOptions{URL: server.URL, ClientID: "r", ClientSecret: "s"})(context.Background(), "token")
+		server.Close()
+		var unavailable *unavailableError
+		if !errors.As(err, &unavailable) || asked {
+			t.Errorf("%d: error %v, asked elsewhere: %v", status, err, asked)
+		}
+	}
 }
