@@ -863,20 +863,24 @@ func signProof(key crypto.Signer, method string, to *url.URL, token, nonce strin
 // proofTime is how old a proof may be, and how far ahead its clock.
 const proofTime = 5 * time.Minute
 
-// maxProofs is how many proofs are remembered. Beyond it none is taken until
-// some are too old.
-const maxProofs = 100000
+// maxProofs is how many proofs are remembered, and maxProofsOfKey how many of
+// one key. Beyond it none is taken until some are too old.
+const (
+	maxProofs      = 100000
+	maxProofsOfKey = 10000
+)
 
 // A proofChecker checks proofs, each of which is good once.
 type proofChecker struct {
 	mu    sync.Mutex
 	seen  [2]map[[32]byte]bool // in this period, and the one before
+	of    map[string]int       // how many in this period, by key
 	since time.Time
 }
 
 // check checks the proof in a request's header (RFC 9449 § 4.3) and returns
-// the thumbprint of its key.
-func (c *proofChecker) check(r *http.Request, at *url.URL, token, nonce string) (string, error) {
+// the thumbprint of its key: the one that is wanted, unless that is "".
+func (c *proofChecker) check(r *http.Request, at *url.URL, token, nonce, wanted string) (string, error) {
 	proofs := r.Header["Dpop"]
 	if len(proofs) != 1 {
 		return "", errors.New("there must be one DPoP header")
@@ -907,7 +911,9 @@ func (c *proofChecker) check(r *http.Request, at *url.URL, token, nonce string) 
 		return "", errors.New("the proof is for another token")
 	case nonce != "" && t.claims.Nonce != nonce:
 		return "", errNonce
-	case t.claims.Jti == "" || len(t.claims.Jti) > 256 || !c.spend(k.thumbprint()+" "+t.claims.Jti):
+	case wanted != "" && k.thumbprint() != wanted:
+		return "", errors.New("the proof is of another key")
+	case t.claims.Jti == "" || len(t.claims.Jti) > 256 || !c.spend(k.thumbprint(), t.claims.Jti):
 		return "", errors.New("the proof has been used before")
 	}
 	return k.thumbprint(), nil
@@ -916,8 +922,8 @@ func (c *proofChecker) check(r *http.Request, at *url.URL, token, nonce string) 
 var errNonce = errors.New("the proof needs the nonce in DPoP-Nonce")
 
 // spend notes that a proof was used and reports whether it was not before.
-func (c *proofChecker) spend(id string) bool {
-	sum := sha256.Sum256([]byte(id))
+func (c *proofChecker) spend(key, id string) bool {
+	sum := sha256.Sum256([]byte(key + " " + id))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); c.seen[0] == nil || now.Sub(c.since) > 2*proofTime {
@@ -925,10 +931,12 @@ func (c *proofChecker) spend(id string) bool {
 			c.seen[0] = nil
 		}
 		c.seen[1], c.seen[0], c.since = c.seen[0], make(map[[32]byte]bool), now
+		c.of = make(map[string]int)
 	}
-	if c.seen[0][sum] || c.seen[1][sum] || len(c.seen[0])+len(c.seen[1]) >= maxProofs {
+	if c.seen[0][sum] || c.seen[1][sum] || len(c.seen[0])+len(c.seen[1]) >= maxProofs || c.of[key] >= maxProofsOfKey {
 		return false
 	}
+	c.of[key]++
 	c.seen[0][sum] = true
 	return true
 }
@@ -1137,12 +1145,8 @@ func (b *bearer) verify(r *http.Request, token, scheme string) (info *TokenInfo,
 		return nil, errProof
 	}
 	at, _ := url.Parse(b.Resource)
-	thumbprint, err := b.proofs.check(r, at, token, "")
-	if err != nil {
+	if _, err := b.proofs.check(r, at, token, "", info.KeyThumbprint); err != nil {
 		return nil, fmt.Errorf("%w: %w", errProof, err)
-	}
-	if thumbprint != info.KeyThumbprint {
-		return nil, errProof
 	}
 	return info, nil
 }
@@ -1331,9 +1335,11 @@ func JWTVerifier(opts JWTOptions) func(ctx context.Context, token string) (*Toke
 }
 
 type jwtVerifier struct {
-	opts JWTOptions
-	mu   sync.Mutex
-	keys keySource
+	opts   JWTOptions
+	mu     sync.Mutex
+	keys   keySource
+	failed error // why the keys could not be found, for a minute
+	tried  time.Time
 }
 
 func (v *jwtVerifier) verify(ctx context.Context, token string) (*TokenInfo, error) {
@@ -1371,9 +1377,14 @@ func (v *jwtVerifier) verify(ctx context.Context, token string) (*TokenInfo, err
 func (v *jwtVerifier) locate(ctx context.Context) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.keys.url != "" {
+	switch {
+	case v.keys.url != "":
 		return nil
+	case v.failed != nil && time.Since(v.tried) < time.Minute:
+		return v.failed
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTime) // others want to know, too
+	defer cancel()
 	meta, err := fetchServerMetadata(ctx, &v.keys.fetch, v.opts.Issuer)
 	if err == nil && meta.JWKSURI == "" {
 		err = errors.New("the issuer's metadata has no jwks_uri")
@@ -1381,6 +1392,7 @@ func (v *jwtVerifier) locate(ctx context.Context) error {
 	if err == nil {
 		v.keys.url = meta.JWKSURI
 	}
+	v.failed, v.tried = err, time.Now()
 	return err
 }
 

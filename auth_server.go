@@ -1035,7 +1035,7 @@ func (s *AuthServer) token(w http.ResponseWriter, r *http.Request) (int, any, er
 func (s *AuthServer) checkProof(w http.ResponseWriter, r *http.Request) (string, error) {
 	at, _ := url.Parse(s.at("/token"))
 	if !s.opts.ProofNonces {
-		key, err := s.proofs.check(r, at, "", "")
+		key, err := s.proofs.check(r, at, "", "", "")
 		if err != nil {
 			err = oauthErrorf(http.StatusBadRequest, "invalid_dpop_proof", "%v", err)
 		}
@@ -1049,7 +1049,7 @@ func (s *AuthServer) checkProof(w http.ResponseWriter, r *http.Request) (string,
 			wanted = before
 		}
 	}
-	key, err := s.proofs.check(r, at, "", wanted)
+	key, err := s.proofs.check(r, at, "", wanted, "")
 	switch {
 	case errors.Is(err, errNonce):
 		err = oauthErrorf(http.StatusBadRequest, "use_dpop_nonce", "%v", err)

@@ -409,6 +409,40 @@ func TestAuthProofsThatAreWrong(t *testing.T) {
 	}
 }
 
+// One key cannot use up the memory for the proofs of all.
+func TestAuthProofsOfOneKeyAreBounded(t *testing.T) {
+	var c proofChecker
+	for i := range maxProofsOfKey {
+		if !c.spend("mine", fmt.Sprint(i)) {
+			t.Fatal(i)
+		}
+	}
+	if c.spend("mine", "more") || c.spend("mine", "1") || !c.spend("yours", "1") {
+		t.Error("the bound of one key is another's, or none")
+	}
+}
+
+// An issuer that is away is not asked again for every token that names it.
+func TestAuthIssuerThatIsAway(t *testing.T) {
+	asked := 0
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked++; w.WriteHeader(503) }))
+	defer issuer.Close()
+	token, err := signJWT(newKey(t), map[string]any{"typ": "at+jwt"}, &jwtClaims{Iss: issuer.URL, Exp: nowPlus(60)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify := JWTVerifier(JWTOptions{Issuer: issuer.URL})
+	var unavailable *unavailableError
+	for range 5 {
+		if _, err := verify(context.Background(), token); !errors.As(err, &unavailable) {
+			t.Error(err)
+		}
+	}
+	if asked > 3 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
 func TestAuthMetadataOfTheResource(t *testing.T) {
 	shows(t, "auth.prm.server", "auth.prm.as-list", "auth.refresh.server-no-offline")
 	h := ResourceMetadataHandler(ResourceMetadata{Resource: "https://rs.example/a/mcp", AuthorizationServers: []string{"https://as.example"}, ScopesSupported: []string{"read"}})
